@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * zcoll: collective operations between the processes of a cluster, zero copy.
+ *
+ * This is the one ABI header of /dev/zcoll.
+ */
+#ifndef _UAPI_LINUX_ZCOLL_H
+#define _UAPI_LINUX_ZCOLL_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+/**
+ * DOC: Objects
+ *
+ * ``/dev/zcoll`` is opened once. ZCOLL_IOC_JOIN on it makes the caller one
+ * *rank* of a *communicator* and returns a new file descriptor, the *endpoint*
+ * of that rank. All operations, buffers, waiting and poll() go to the endpoint.
+ *
+ * A rank is the address space (mm) that joined. Another process that holds the
+ * endpoint (after fork() or SCM_RIGHTS) may poll it, read status and statistics
+ * and abort; everything else gives it -EPERM. The rank is gone when its address
+ * space is (exit, kill, exec), when it calls ZCOLL_IOC_LEAVE, or when the last
+ * reference to the endpoint is closed.
+ *
+ * DOC: Operations
+ *
+ * An operation is named by its *sequence number*: 0, 1, 2, ... on each
+ * communicator, drawn by each rank for itself, so that the n-th call of every
+ * rank meets in operation n, however and in whatever order the calls arrive. A
+ * rank may be at most zcoll_info.window operations ahead of the oldest unfinished
+ * one.
+ *
+ * The same 80-byte struct zcoll_cmd is given to a blocking ioctl
+ * (ZCOLL_IOC_ALLREDUCE) or to io_uring (IORING_OP_URING_CMD with cmd_op =
+ * ZCOLL_IOC_ALLREDUCE): in place in the SQE of a ring made with
+ * IORING_SETUP_SQE128, or through a struct zcoll_cmd_ptr in the SQE of an
+ * ordinary ring. The result is 0 or a negative errno; it is given only when
+ * nothing touches the operation's buffers any more.
+ *
+ * An error at submission (bad argument, no memory to pin) loses nothing: the
+ * sequence number is not used up, and the call may be repeated, corrected. All
+ * failures after that revoke the communicator: all its pending operations end
+ * with the error that caused it, and later calls get the same error.
+ *
+ * DOC: Extensible structs
+ *
+ * An ioctl struct begins with its size as the caller knows it. A kernel that
+ * knows a larger struct takes the missing fields as zero; a kernel that knows a
+ * smaller one accepts the call if the unknown fields are zero (else -E2BIG).
+ * Reserved fields and unknown flags must be zero.
+ *
+ * DOC: Errors
+ *
+ * ====================  ======================================================
+ * -ENOTTY               unknown ioctl or uring command
+ * -E2BIG                unknown trailing field not zero
+ * -EINVAL               size too small, reserved field, flag or value out of range
+ * -EFAULT               an address that cannot be read or written
+ * -EPERM                not the address space that joined; or, at join, another
+ *                       user's communicator
+ * -EOPNOTSUPP           known but not possible here: type with operator, plan,
+ *                       more than one node, memory that is neither anonymous,
+ *                       shmem nor hugetlb, ring without the form it needs
+ * -EBUSY                join: the rank is taken
+ * -EPROTO               join: size or node map differ from the others';
+ *                       operation: descriptors differ (revokes)
+ * -ENOENT               no such buffer handle, or operation that this rank
+ *                       submitted
+ * -ERANGE               range leaves the registered buffer
+ * -EOVERFLOW            count times element size, or address plus length, wraps
+ * -EEXIST               sequence number already used by this rank
+ * -ENOBUFS              sequence number beyond the window
+ * -EDQUOT               RLIMIT_MEMLOCK would be exceeded
+ * -ENOSPC               too many buffers, or communicators
+ * -ENOMEM               out of kernel memory
+ * -ETIMEDOUT            deadline passed (revokes); or the time-out of a wait
+ * -ECANCELED            cancelled or aborted by a rank, or its ring went away
+ *                       (revokes)
+ * -EOWNERDEAD           a rank's process died or called exec (revokes)
+ * -ESHUTDOWN            a rank left while others still needed it (revokes); or
+ *                       this rank has left
+ * -EINTR                interrupted by a signal; the operation goes on, and the
+ *                       same call, or ZCOLL_IOC_WAIT, picks it up again
+ * ====================  ======================================================
+ *
+ * Every failure has a text for people: JOIN and REGISTER write theirs into the
+ * caller's @text buffer, all operations' are fetched by ZCOLL_IOC_STATUS.
+ */
+
+#define ZCOLL_ABI_VERSION	1
+
+/* Element types. Zero is not a type. */
+#define ZCOLL_INT8		1
+#define ZCOLL_UINT8		2
+#define ZCOLL_INT16		3
+#define ZCOLL_UINT16		4
+#define ZCOLL_INT32		5
+#define ZCOLL_UINT32		6
+#define ZCOLL_INT64		7
+#define ZCOLL_UINT64		8
+#define ZCOLL_FP16		9
+#define ZCOLL_BF16		10
+#define ZCOLL_FP32		11
+#define ZCOLL_FP64		12
+#define ZCOLL_NR_TYPES		13	/* one past the last */
+
+/* Reduction operators. Zero is not an operator. */
+#define ZCOLL_SUM		1
+#define ZCOLL_PROD		2
+#define ZCOLL_MIN		3
+#define ZCOLL_MAX		4
+#define ZCOLL_AVG		5
+#define ZCOLL_NR_OPS		6	/* one past the last */
+
+/* Upper bounds of the ABI; a kernel may allow less, see struct zcoll_info */
+#define ZCOLL_MAX_RANKS		1024	/* ranks of a communicator on one node */
+#define ZCOLL_MAX_WINDOW	32	/* operations in flight on a communicator */
+#define ZCOLL_TEXT_MAX		256	/* bytes of an error text with its NUL */
+#define ZCOLL_MAX_DEADLINE_NS	(86400ULL * 1000000000ULL)	/* one day */
+#define ZCOLL_NO_BUF		0	/* no handle: the field beside it is an address */
+
+/* zcoll_info.features */
+#define ZCOLL_FEAT_URING	(1ULL << 0)	/* uring commands, both forms */
+#define ZCOLL_FEAT_RING_CANCEL	(1ULL << 1)	/* the kernel reports rings that go away */
+
+/**
+ * struct zcoll_info - ZCOLL_IOC_INFO: what this kernel can do, and holds now
+ * @size: sizeof(struct zcoll_info)
+ * @abi_version: ZCOLL_ABI_VERSION of the module
+ * @features: ZCOLL_FEAT_*
+ * @types: bit t is set when element type t is known
+ * @ops: bit o is set when operator o is known
+ * @max_ranks: most ranks of a communicator on this node
+ * @window: most operations in flight on a communicator
+ * @max_buffers: most buffers a rank may hold registered
+ * @max_comms: most communicators on this node
+ * @inline_bytes: an operation that reads and writes at most this many bytes in
+ *	all is done by the last caller itself
+ * @comms: communicators there are now
+ * @ranks: endpoints there are now
+ * @workers: kernel worker threads there are now
+ * @pinned_pages: pages pinned now
+ * @kernel_bytes: kernel memory held by communicators and endpoints now, in
+ *	bytes; stacks of worker threads not included
+ * @ops_done: operations completed with success since the module was loaded
+ * @ops_failed: operations completed with an error
+ * @fold: name of the fold loops chosen for this CPU, for instance "avx2"
+ *
+ * Allowed to anybody who can open the device. All fields but @size are outputs.
+ */
+struct zcoll_info {
+	__u32 size;
+	__u32 abi_version;
+	__aligned_u64 features;
+	__aligned_u64 types;
+	__aligned_u64 ops;
+	__u32 max_ranks;
+	__u32 window;
+	__u32 max_buffers;
+	__u32 max_comms;
+	__u32 inline_bytes;
+	__u32 comms;
+	__u32 ranks;
+	__u32 workers;
+	__aligned_u64 pinned_pages;
+	__aligned_u64 kernel_bytes;
+	__aligned_u64 ops_done;
+	__aligned_u64 ops_failed;
+	char fold[16];
+};
+
+/**
+ * struct zcoll_join - ZCOLL_IOC_JOIN on /dev/zcoll: become a rank
+ * @size: sizeof(struct zcoll_join)
+ * @flags: must be 0
+ * @key: names the communicator; the first to come creates it, all others must
+ *	have the same user id (or CAP_SYS_ADMIN). Choose at random.
+ * @rank: 0 .. @nranks - 1
+ * @nranks: number of ranks, the same for all
+ * @node_map: address of @nranks __u32, the node number of each rank, the same
+ *	for all; 0: all ranks are on this node. Maps with more than one node:
+ *	-EOPNOTSUPP.
+ * @deadline_ns: deadline of operations that give none, ns from their
+ *	submission; 0: none. At most ZCOLL_MAX_DEADLINE_NS. Each rank has its own.
+ * @text: address of a buffer for the error text, or 0
+ * @text_len: its size in bytes
+ * @__reserved: must be 0
+ *
+ * Returns a new file descriptor (close-on-exec), the endpoint. It may be used at
+ * once: operations wait for ranks that have not joined. poll() on the endpoint
+ * gives POLLIN when all have, POLLERR | POLLHUP when the communicator is revoked.
+ *
+ * A communicator lives until its last endpoint is closed; a revoked one accepts
+ * no new ranks (they get the error that revoked it).
+ */
+struct zcoll_join {
+	__u32 size;
+	__u32 flags;
+	__u8 key[16];
+	__u32 rank;
+	__u32 nranks;
+	__aligned_u64 node_map;
+	__aligned_u64 deadline_ns;
+	__aligned_u64 text;
+	__u32 text_len;
+	__u32 __reserved;
+};
+
+/**
+ * struct zcoll_buf - ZCOLL_IOC_REGISTER: pin a range of the caller's memory
+ * @size: sizeof(struct zcoll_buf)
+ * @flags: must be 0
+ * @addr: first byte; any alignment
+ * @len: length in bytes, not 0
+ * @handle: output, not 0; valid on this endpoint until ZCOLL_IOC_UNREGISTER
+ * @text_len: size of the buffer at @text in bytes
+ * @text: address of a buffer for the error text, or 0
+ *
+ * The handle stands for the memory that is there now: after munmap() or mremap()
+ * it still names the old pages. The pages must be writable, and anonymous,
+ * shmem/memfd or hugetlb memory. They are charged against RLIMIT_MEMLOCK, as
+ * RDMA memory regions are, unless the caller has CAP_IPC_LOCK.
+ */
+struct zcoll_buf {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 addr;
+	__aligned_u64 len;
+	__u32 handle;
+	__u32 text_len;
+	__aligned_u64 text;
+};
+
+/**
+ * struct zcoll_unbuf - ZCOLL_IOC_UNREGISTER: give a handle back
+ * @size: sizeof(struct zcoll_unbuf)
+ * @handle: from ZCOLL_IOC_REGISTER
+ *
+ * The handle is gone at once; the pin ends with the operations in flight that
+ * use it.
+ */
+struct zcoll_unbuf {
+	__u32 size;
+	__u32 handle;
+};
+
+#define ZCOLL_CMD_VERSION	1
+
+/**
+ * struct zcoll_cmd - one collective operation, as one rank calls it
+ * @version: ZCOLL_CMD_VERSION
+ * @dtype: element type, ZCOLL_INT8 ... ZCOLL_FP64
+ * @op: reduction operator, ZCOLL_SUM ... ZCOLL_AVG
+ * @flags: must be 0
+ * @seq: sequence number of the operation
+ * @send: offset into @send_buf in bytes, or an address if @send_buf is
+ *	ZCOLL_NO_BUF. Equal @send and @recv (and handles): in place. Any
+ *	alignment. Ranges that overlap otherwise: -EINVAL.
+ * @recv: the same for the result
+ * @send_buf: buffer handle of the input
+ * @recv_buf: buffer handle of the output
+ * @count: elements of input and of output; 0 is allowed and only synchronises
+ * @root: must be 0
+ * @plan: must be 0, the built-in plan for one node
+ * @deadline_ns: ns from submission; 0: the endpoint's default. At most
+ *	ZCOLL_MAX_DEADLINE_NS. The earliest of all ranks' deadlines counts.
+ * @extra: must be 0
+ * @__reserved: must be 0
+ *
+ * @dtype, @op, @flags, @count, @root and @plan must be the same on all ranks;
+ * they are compared before any byte moves.
+ *
+ * A range that is not registered is pinned for the call (and counted in
+ * zcoll_stats.call_pins).
+ */
+struct zcoll_cmd {
+	__u16 version;
+	__u8 dtype;
+	__u8 op;
+	__u32 flags;
+	__aligned_u64 seq;
+	__aligned_u64 send;
+	__aligned_u64 recv;
+	__u32 send_buf;
+	__u32 recv_buf;
+	__aligned_u64 count;
+	__u32 root;
+	__u32 plan;
+	__aligned_u64 deadline_ns;
+	__aligned_u64 extra;
+	__aligned_u64 __reserved;
+};
+
+/**
+ * struct zcoll_cmd_ptr - payload of a 64-byte SQE
+ * @addr: address of a struct zcoll_cmd; read once, at submission
+ * @__reserved: must be 0
+ */
+struct zcoll_cmd_ptr {
+	__aligned_u64 addr;
+	__aligned_u64 __reserved;
+};
+
+/**
+ * struct zcoll_wait - ZCOLL_IOC_WAIT: wait for an operation of this rank
+ * @size: sizeof(struct zcoll_wait)
+ * @flags: must be 0
+ * @seq: the operation, submitted before by this rank in any way
+ * @timeout_ns: longest time to wait, ns; 0: only look; ZCOLL_WAIT_FOREVER
+ * @result: output: 0 or the negative errno the operation ended with
+ * @__reserved: must be 0
+ *
+ * The caller helps with the operation's work while it waits. Returns 0 when the
+ * operation has ended (@result says how), -ETIMEDOUT when it has not: nothing is
+ * lost then. Results are kept until zcoll_info.window operations later (-ENOENT).
+ */
+struct zcoll_wait {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 seq;
+	__aligned_u64 timeout_ns;
+	__s32 result;
+	__u32 __reserved;
+};
+
+#define ZCOLL_WAIT_FOREVER	(~0ULL)
+
+/* zcoll_status.state */
+#define ZCOLL_STATE_NONE	0	/* no rank has called it, or forgotten by now */
+#define ZCOLL_STATE_WAITING	1	/* ranks are missing */
+#define ZCOLL_STATE_RUNNING	2	/* all have called, bytes move */
+#define ZCOLL_STATE_DONE	3	/* ended, zcoll_status.result says how */
+#define ZCOLL_STATE_REJECTED	4	/* this rank's last attempt was refused */
+
+/* zcoll_status.flags */
+#define ZCOLL_STATUS_COMM	(1U << 0)	/* the communicator, not an operation */
+
+/**
+ * struct zcoll_status - ZCOLL_IOC_STATUS: how an operation stands, and why
+ * @size: sizeof(struct zcoll_status)
+ * @flags: ZCOLL_STATUS_*
+ * @seq: the operation; must be 0 with ZCOLL_STATUS_COMM
+ * @state: output, ZCOLL_STATE_*. With ZCOLL_STATUS_COMM: WAITING while ranks
+ *	have not joined, RUNNING, or DONE when it is revoked
+ * @result: output: 0, or the negative errno of a DONE or REJECTED operation, or
+ *	that revoked the communicator
+ * @rank: output: rank of this endpoint
+ * @nranks: output: ranks of the communicator
+ * @arrived: output: ranks that have called the operation (have joined)
+ * @missing_len: entries at @missing
+ * @missing: address of __u32 entries, filled with the ranks that are missing, as
+ *	many as fit (their number is @nranks - @arrived); or 0
+ * @oldest: output: the oldest unfinished operation; sequence numbers below
+ *	@oldest + zcoll_info.window are accepted
+ * @text: address of a buffer for the text, or 0
+ * @text_len: its size in bytes
+ * @__reserved: must be 0
+ *
+ * Any process that holds the endpoint may ask. The text of a failure names rank,
+ * operation, limit and need; of a WAITING operation, who is missing.
+ */
+struct zcoll_status {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 seq;
+	__u32 state;
+	__s32 result;
+	__u32 rank;
+	__u32 nranks;
+	__u32 arrived;
+	__u32 missing_len;
+	__aligned_u64 missing;
+	__aligned_u64 oldest;
+	__aligned_u64 text;
+	__u32 text_len;
+	__u32 __reserved;
+};
+
+/**
+ * struct zcoll_seq - ZCOLL_IOC_CANCEL: give an operation up
+ * @size: sizeof(struct zcoll_seq)
+ * @flags: must be 0
+ * @seq: an operation this rank has submitted and that has not ended (-ENOENT)
+ *
+ * Others take part in the operation, so it cannot vanish: the communicator is
+ * revoked with -ECANCELED.
+ */
+struct zcoll_seq {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 seq;
+};
+
+/**
+ * struct zcoll_flags - ZCOLL_IOC_ABORT and ZCOLL_IOC_LEAVE
+ * @size: sizeof(struct zcoll_flags)
+ * @flags: must be 0
+ *
+ * ABORT revokes the communicator with -ECANCELED; any holder of the endpoint may
+ * call it. LEAVE ends this rank's part: its buffers are unregistered, and other
+ * ranks' operations that need it fail with -ESHUTDOWN. Leaving with operations in
+ * flight revokes the communicator, and LEAVE returns when they are quiet.
+ */
+struct zcoll_flags {
+	__u32 size;
+	__u32 flags;
+};
+
+/**
+ * struct zcoll_stats - ZCOLL_IOC_STATS: counters of an endpoint and its communicator
+ * @size: sizeof(struct zcoll_stats)
+ * @flags: must be 0
+ * @ops_done: operations of the communicator that ended with success
+ * @ops_failed: operations that ended with an error
+ * @ops_inline: of these, done by the last caller itself
+ * @bytes_folded: bytes of all inputs read by folds
+ * @work_pieces: pieces of work done by kernel workers
+ * @help_pieces: pieces done by callers that waited
+ * @call_pins: ranges this rank had pinned for one call
+ * @buffers: buffers this rank has registered
+ * @vmapped: of these, how many needed a kernel mapping of their own
+ * @pinned_pages: pages this rank has pinned now
+ * @comm_kernel_bytes: kernel memory of the whole communicator, in bytes
+ * @workers: kernel worker threads of the communicator
+ * @__reserved: output, 0
+ */
+struct zcoll_stats {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 ops_done;
+	__aligned_u64 ops_failed;
+	__aligned_u64 ops_inline;
+	__aligned_u64 bytes_folded;
+	__aligned_u64 work_pieces;
+	__aligned_u64 help_pieces;
+	__aligned_u64 call_pins;
+	__u32 buffers;
+	__u32 vmapped;
+	__aligned_u64 pinned_pages;
+	__aligned_u64 comm_kernel_bytes;
+	__u32 workers;
+	__u32 __reserved;
+};
+
+#define ZCOLL_IOC_TYPE		0xEB
+
+#define ZCOLL_IOC_INFO		_IOWR(ZCOLL_IOC_TYPE, 0x00, struct zcoll_info)
+#define ZCOLL_IOC_JOIN		_IOW(ZCOLL_IOC_TYPE, 0x01, struct zcoll_join)
+#define ZCOLL_IOC_LEAVE		_IOW(ZCOLL_IOC_TYPE, 0x02, struct zcoll_flags)
+#define ZCOLL_IOC_ABORT		_IOW(ZCOLL_IOC_TYPE, 0x03, struct zcoll_flags)
+#define ZCOLL_IOC_REGISTER	_IOWR(ZCOLL_IOC_TYPE, 0x04, struct zcoll_buf)
+#define ZCOLL_IOC_UNREGISTER	_IOW(ZCOLL_IOC_TYPE, 0x05, struct zcoll_unbuf)
+#define ZCOLL_IOC_STATUS	_IOWR(ZCOLL_IOC_TYPE, 0x06, struct zcoll_status)
+#define ZCOLL_IOC_WAIT		_IOWR(ZCOLL_IOC_TYPE, 0x07, struct zcoll_wait)
+#define ZCOLL_IOC_CANCEL	_IOW(ZCOLL_IOC_TYPE, 0x08, struct zcoll_seq)
+#define ZCOLL_IOC_STATS		_IOWR(ZCOLL_IOC_TYPE, 0x09, struct zcoll_stats)
+
+/* Operations: blocking ioctls, and cmd_op of uring commands */
+#define ZCOLL_IOC_ALLREDUCE	_IOW(ZCOLL_IOC_TYPE, 0x40, struct zcoll_cmd)
+
+#endif /* _UAPI_LINUX_ZCOLL_H */

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What differs between kernels. All conditionals of the module are here.
+ *
+ * ZC_HAVE_* are the probes of kmod/compat/ that compile against this kernel. A
+ * version number says nothing: stable trees and distributions backport.
+ */
+#ifndef ZCOLL_COMPAT_H
+#define ZCOLL_COMPAT_H
+
+#include <linux/sched.h>
+#include <linux/types.h>
+#include <asm/cpufeature.h>
+#include <asm/fpu/api.h>
+
+#if __has_include(<linux/io_uring/cmd.h>)
+#include <linux/io_uring/cmd.h>
+#else
+#include <linux/io_uring.h>
+#endif
+
+#include "compat_probes.h"
+
+/* ---- io_uring commands ---- */
+
+/* The command's bytes in the SQE, or in io_uring's copy of it */
+static inline const void *zc_compat_payload(struct io_uring_cmd *ucmd)
+{
+#ifdef ZC_HAVE_CMD_SQE
+	return ucmd->sqe->cmd;
+#else
+	return ucmd->cmd;
+#endif
+}
+
+static inline void zc_compat_done(struct io_uring_cmd *ucmd, int result,
+				  unsigned int issue_flags)
+{
+#ifdef ZC_HAVE_DONE_RES2
+	io_uring_cmd_done(ucmd, result, 0, issue_flags);
+#else
+	io_uring_cmd_done(ucmd, result, issue_flags);
+#endif
+}
+
+/* Define the task work function @name that calls @fn(ucmd, issue_flags) */
+#ifdef ZC_HAVE_TW_REQ
+#define ZC_COMPAT_TASK_WORK(name, fn)						\
+static void name(struct io_tw_req tw_req, io_tw_token_t tw)			\
+{										\
+	fn(io_uring_cmd_from_tw(tw_req), IO_URING_CMD_TASK_WORK_ISSUE_FLAGS);	\
+}
+#else
+#define ZC_COMPAT_TASK_WORK(name, fn)						\
+static void name(struct io_uring_cmd *ucmd, unsigned int issue_flags)		\
+{										\
+	fn(ucmd, issue_flags);							\
+}
+#endif
+
+/* Does io_uring tell when a ring or a task with commands in flight goes away? */
+#ifdef ZC_HAVE_CANCEL
+#define ZC_COMPAT_CANCEL true
+
+static inline bool zc_compat_is_cancel(unsigned int issue_flags)
+{
+	return issue_flags & IO_URING_F_CANCEL;
+}
+
+static inline void zc_compat_mark_cancelable(struct io_uring_cmd *ucmd,
+					     unsigned int issue_flags)
+{
+	io_uring_cmd_mark_cancelable(ucmd, issue_flags);
+}
+
+static inline bool zc_compat_in_exec(struct task_struct *task)
+{
+	return false;
+}
+#else
+#define ZC_COMPAT_CANCEL false
+
+static inline bool zc_compat_is_cancel(unsigned int issue_flags)
+{
+	return false;
+}
+
+static inline void zc_compat_mark_cancelable(struct io_uring_cmd *ucmd,
+					     unsigned int issue_flags)
+{
+}
+
+/* Does @task sleep inside exec? A file being read would be an uninterruptible sleep. */
+static inline bool zc_compat_in_exec(struct task_struct *task)
+{
+	return task->in_execve && (READ_ONCE(task->__state) & TASK_INTERRUPTIBLE);
+}
+#endif
+
+/* ---- SIMD ---- */
+
+/* Process context. No sleep, no fault, until the end. */
+static inline void zc_compat_simd_begin(void)
+{
+	kernel_fpu_begin();
+}
+
+static inline void zc_compat_simd_end(void)
+{
+	kernel_fpu_end();
+}
+
+/* User-Mode Linux runs as a process: what its host enabled is enabled */
+#ifdef CONFIG_UML
+#define zc_compat_xfeatures(mask) true
+#else
+#define zc_compat_xfeatures(mask) cpu_has_xfeatures(mask, NULL)
+#endif
+
+static inline bool zc_compat_cpu_plain(void)
+{
+	return true;
+}
+
+static inline bool zc_compat_cpu_sse2(void)
+{
+	return boot_cpu_has(X86_FEATURE_XMM2);
+}
+
+static inline bool zc_compat_cpu_avx2(void)
+{
+	return boot_cpu_has(X86_FEATURE_AVX2) && boot_cpu_has(X86_FEATURE_F16C) &&
+	       zc_compat_xfeatures(XFEATURE_MASK_SSE | XFEATURE_MASK_YMM);
+}
+
+static inline bool zc_compat_cpu_avx512(void)
+{
+	return boot_cpu_has(X86_FEATURE_AVX512F) && boot_cpu_has(X86_FEATURE_AVX512BW) &&
+	       boot_cpu_has(X86_FEATURE_AVX512DQ) && boot_cpu_has(X86_FEATURE_AVX512VL) &&
+	       zc_compat_cpu_avx2() && zc_compat_xfeatures(XFEATURE_MASK_AVX512);
+}
+
+#endif /* ZCOLL_COMPAT_H */

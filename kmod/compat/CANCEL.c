@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Rings that go away are reported (6.7) */
+#include <linux/module.h>
+#include <linux/fs.h>
+#if __has_include(<linux/io_uring/cmd.h>)
+#include <linux/io_uring/cmd.h>
+#else
+#include <linux/io_uring.h>
+#endif
+
+int probe(struct io_uring_cmd *ucmd, unsigned int issue_flags);
+int probe(struct io_uring_cmd *ucmd, unsigned int issue_flags)
+{
+	io_uring_cmd_mark_cancelable(ucmd, issue_flags);
+	return issue_flags & IO_URING_F_CANCEL;
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The command leads to its SQE (6.6) */
+#include <linux/module.h>
+#include <linux/fs.h>
+#if __has_include(<linux/io_uring/cmd.h>)
+#include <linux/io_uring/cmd.h>
+#else
+#include <linux/io_uring.h>
+#endif
+
+const void *probe(struct io_uring_cmd *ucmd);
+const void *probe(struct io_uring_cmd *ucmd)
+{
+	return ucmd->sqe->cmd;
+}

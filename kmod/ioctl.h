@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Ioctls as a table: each row names the struct, its smallest size (the end of the
+ * last field of its first version), and whether only the address space that joined
+ * may call it.
+ */
+#ifndef ZCOLL_IOCTL_H
+#define ZCOLL_IOCTL_H
+
+#include <linux/build_bug.h>
+#include <linux/stddef.h>
+#include <linux/types.h>
+#include <asm/ioctl.h>
+
+#define ZC_OWNER	(1U << 0)	/* only for the address space that joined */
+#define ZC_FIXED	(1U << 1)	/* the struct has one size, and does not begin with it */
+
+/* Room for the largest struct */
+#define ZC_IOCTL_MAX	128
+
+struct zc_ioctl {
+	unsigned int cmd;
+	u32 size;
+	u32 min_size;
+	u32 flags;
+	int (*fn)(void *priv, void *arg);
+};
+
+#define ZC_IOCTL(_cmd, _fn, _struct, _last, _flags) {				\
+	.cmd = (_cmd),								\
+	.fn = (_fn),								\
+	.size = sizeof(struct _struct) +					\
+		BUILD_BUG_ON_ZERO(sizeof(struct _struct) > ZC_IOCTL_MAX) +	\
+		BUILD_BUG_ON_ZERO(offsetof(struct _struct, size)),		\
+	.min_size = offsetofend(struct _struct, _last),				\
+	.flags = (_flags),							\
+}
+
+#define ZC_IOCTL_FIXED(_cmd, _fn, _struct, _flags) {				\
+	.cmd = (_cmd),								\
+	.fn = (_fn),								\
+	.size = sizeof(struct _struct) +					\
+		BUILD_BUG_ON_ZERO(sizeof(struct _struct) > ZC_IOCTL_MAX),	\
+	.flags = (_flags) | ZC_FIXED,						\
+}
+
+long zc_ioctl_dispatch(const struct zc_ioctl *table, u32 n, unsigned int cmd,
+		       void __user *arg, void *priv, bool owner);
+
+#endif /* ZCOLL_IOCTL_H */

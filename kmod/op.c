@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Operations: where the ranks' calls meet.
+ *
+ *   FREE -> WAITING   the first rank calls
+ *   WAITING           each further call is compared with the first, before any
+ *                     byte moves
+ *   WAITING -> RUNNING  the last rank calls; holders fold (work.c)
+ *   RUNNING -> DONE   the last holder leaves
+ *   WAITING -> DONE   the communicator is revoked
+ *
+ * Who moves an operation to DONE (zc_op_conclude(), under zc_comm.lock) then
+ * delivers the verdict to each submission, with the lock dropped. The window
+ * moves on before the first verdict is given, so that who has one may go on.
+ */
+#include <linux/ktime.h>
+#include <linux/minmax.h>
+#include <linux/module.h>
+#include <linux/sched/task.h>
+
+#include "zcoll.h"
+
+static ulong stream_bytes = SZ_32M;
+module_param(stream_bytes, ulong, 0644);
+MODULE_PARM_DESC(stream_bytes, "operations that read and write more than this many bytes in all, out of place, write past the caches");
+
+/* Bytes of all inputs and outputs in a chunk */
+#define ZC_CHUNK_BYTES SZ_256K
+
+/* Fewer bytes of one buffer than this are not worth a loop of their own */
+#define ZC_PIECE_MIN 128
+
+static const char * const zc_dtype_names[ZCOLL_NR_TYPES] = {
+	"?", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
+	"fp16", "bf16", "fp32", "fp64",
+};
+
+static const char * const zc_op_names[ZCOLL_NR_OPS] = {
+	"?", "sum", "prod", "min", "max", "avg",
+};
+
+/* Bytes that an operation reads and writes for each element */
+static u64 zc_op_width(const struct zc_comm *comm, const struct zc_op *op)
+{
+	return 2ULL * comm->nranks * zc_dtype_size(op->desc.dtype);
+}
+
+/*
+ * Compare a call with the first one. All fields that must be the same are here;
+ * values out of the ABI's range have been refused before.
+ */
+static bool zc_op_differs(const struct zc_op *op, const struct zcoll_cmd *cmd)
+{
+	return op->desc.count != cmd->count || op->desc.dtype != cmd->dtype ||
+	       op->desc.op != cmd->op;
+}
+
+static void zc_op_differs_text(struct zc_text *text, const struct zc_op *op, u32 rank,
+			       const struct zcoll_cmd *cmd)
+{
+	const struct zcoll_cmd *first = &op->desc;
+
+	zc_text_add(text, "all-reduce %llu: rank %u and rank %u differ:", op->seq,
+		    op->first_rank, rank);
+	if (first->count != cmd->count)
+		zc_text_add(text, " count %llu and %llu;", first->count, cmd->count);
+	if (first->dtype != cmd->dtype)
+		zc_text_add(text, " type %s and %s;", zc_dtype_names[first->dtype],
+			    zc_dtype_names[cmd->dtype]);
+	if (first->op != cmd->op)
+		zc_text_add(text, " operator %s and %s;", zc_op_names[first->op],
+			    zc_op_names[cmd->op]);
+}
+
+/* Is this sequence number one that the rank may call now? */
+static int zc_op_admit(struct zc_rank *rank, u64 seq, struct zc_text *why)
+{
+	struct zc_comm *comm = rank->comm;
+	struct zc_sub *sub = zc_rank_sub(rank, seq);
+
+	if (comm->error)
+		return comm->error;
+	if (rank->left) {
+		zc_text_add(why, "rank %u has left the communicator", rank->rank);
+		return -ESHUTDOWN;
+	}
+	if (comm->nleft) {
+		zc_text_add(why, "all-reduce %llu: %u ranks have left the communicator",
+			    seq, comm->nleft);
+		zc_comm_fail(comm, -ESHUTDOWN, why);
+		return -ESHUTDOWN;
+	}
+	if (zc_rank_called(rank, seq) || seq < comm->base) {
+		zc_text_add(why, "rank %u has called operation %llu already; the oldest unfinished one is %llu",
+			    rank->rank, seq, comm->base);
+		return -EEXIST;
+	}
+	if (seq - comm->base >= ZC_WINDOW || sub->state == ZC_SUB_PENDING) {
+		zc_text_add(why, "rank %u: operation %llu is too far ahead of %llu, the oldest unfinished one (window %u)",
+			    rank->rank, seq, comm->base, ZC_WINDOW);
+		return -ENOBUFS;
+	}
+	return 0;
+}
+
+static void zc_op_open(struct zc_op *op, u32 rank, const struct zcoll_cmd *cmd)
+{
+	op->seq = cmd->seq;
+	op->state = ZC_OP_WAITING;
+	op->result = 0;
+	op->first_rank = rank;
+	op->arrived = 0;
+	op->inplace = 0;
+	op->holders = 0;
+	op->cut = false;
+	op->desc = *cmd;
+	op->deadline = KTIME_MAX;
+}
+
+/* All have called: make the operation runnable. Return: chunks, 0: nothing to do. */
+static u64 zc_op_start(struct zc_comm *comm, struct zc_op *op)
+{
+	u64 width = zc_op_width(comm, op);
+	u32 esize = zc_dtype_size(op->desc.dtype);
+
+	/* Whole cache lines, so that pieces of aligned buffers share none */
+	op->piece = max(round_down(ZC_SECTION_BYTES / width * esize, 64),
+			(u64)ZC_PIECE_MIN) / esize;
+	op->chunk = op->piece * max(ZC_CHUNK_BYTES / (op->piece * width), 1ULL);
+	op->nchunks = DIV_ROUND_UP_ULL(op->desc.count, op->chunk);
+	op->stream = !op->inplace && op->desc.count > stream_bytes / width;
+	op->fold = zc_isa_fold(op->desc.dtype, op->desc.op);
+	atomic64_set(&op->next, 0);
+	op->state = ZC_OP_RUNNING;
+	op->runnable = op->nchunks;
+	if (op->runnable)
+		WRITE_ONCE(comm->runnable, comm->runnable + 1);
+	return op->nchunks;
+}
+
+/* The last chunk of an operation has been taken, or will never be */
+void zc_op_not_runnable(struct zc_comm *comm, struct zc_op *op)
+{
+	lockdep_assert_held(&comm->lock);
+	if (op->runnable)
+		WRITE_ONCE(comm->runnable, comm->runnable - 1);
+	op->runnable = false;
+}
+
+/**
+ * zc_op_conclude - fix the verdict of an operation
+ * @comm: the communicator, locked
+ * @op: WAITING or RUNNING without holders
+ * @result: the verdict
+ *
+ * The caller must drop the lock and call zc_op_deliver().
+ */
+void zc_op_conclude(struct zc_comm *comm, struct zc_op *op, int result)
+{
+	lockdep_assert_held(&comm->lock);
+	zc_op_not_runnable(comm, op);
+	op->state = ZC_OP_DONE;
+	op->result = result;
+	if (result) {
+		comm->ops_failed++;
+		atomic64_inc(&zc_totals.ops_failed);
+	} else {
+		comm->ops_done++;
+		atomic64_inc(&zc_totals.ops_done);
+		atomic64_add(op->desc.count * comm->nranks * zc_dtype_size(op->desc.dtype),
+			     &comm->bytes_folded);
+	}
+	for (op = zc_comm_op(comm, comm->base);
+	     op->state == ZC_OP_DONE && op->seq == comm->base;
+	     op = zc_comm_op(comm, comm->base))
+		comm->base++;
+}
+
+/* Give one rank its verdict, if it has called the operation */
+static void zc_op_deliver_to(struct zc_comm *comm, u32 i, u64 seq, int result)
+{
+	struct io_uring_cmd *ucmd = NULL;
+	struct zc_rank *rank;
+	struct zc_sub *sub;
+
+	spin_lock(&comm->lock);
+	rank = comm->ranks[i];
+	if (!rank || !zc_rank_called(rank, seq)) {
+		spin_unlock(&comm->lock);
+		return;
+	}
+	sub = zc_rank_sub(rank, seq);
+	swap(ucmd, sub->ucmd);
+	spin_unlock(&comm->lock);
+
+	/*
+	 * Pages are given back before the verdict, so that the next call finds them
+	 * uncharged. The submission is in flight, which keeps the endpoint.
+	 */
+	zc_buf_put(sub->send);
+	zc_buf_put(sub->recv);
+	if (sub->task)
+		put_task_struct(sub->task);
+
+	spin_lock(&comm->lock);
+	sub->send = NULL;
+	sub->recv = NULL;
+	sub->task = NULL;
+	sub->result = result;
+	WRITE_ONCE(sub->state, ZC_SUB_DONE);
+	rank->inflight--;
+	spin_unlock(&comm->lock);
+	/* From here on the endpoint may be gone */
+	if (ucmd)
+		zc_uring_complete(ucmd, result);
+}
+
+/**
+ * zc_op_deliver - give the verdict of an operation to those who called it
+ * @comm: the communicator
+ * @seq: an operation that the caller has concluded
+ * @result: its verdict
+ *
+ * Context: process context, may sleep.
+ */
+void zc_op_deliver(struct zc_comm *comm, u64 seq, int result)
+{
+	u32 i;
+
+	for (i = 0; i < comm->nranks; i++)
+		zc_op_deliver_to(comm, i, seq, result);
+	wake_up_all(&comm->waitq);
+}
+
+/* Put a call into its operation's row. Return: all have called. */
+static bool zc_op_enter(struct zc_rank *rank, struct zc_call *call, struct zc_op *op)
+{
+	const struct zcoll_cmd *cmd = &call->cmd;
+	struct zc_comm *comm = rank->comm;
+	struct zc_sub *sub = zc_rank_sub(rank, cmd->seq);
+	u64 deadline_ns = cmd->deadline_ns ?: rank->deadline_ns;
+
+	sub->cmd = *cmd;
+	sub->state = ZC_SUB_PENDING;
+	/* A verdict that goes to a ring is not there for a blocking call again */
+	sub->collected = call->ucmd;
+	swap(sub->send, call->send);
+	swap(sub->recv, call->recv);
+	sub->ucmd = call->ucmd;
+	if (sub->ucmd)
+		zc_watch_submitter(comm, sub);
+	rank->inflight++;
+	rank->next_seq = max(rank->next_seq, cmd->seq + 1);
+
+	op->src[rank->rank] = zc_call_address(sub->send, cmd->send_buf, cmd->send);
+	op->dst[rank->rank] = zc_call_address(sub->recv, cmd->recv_buf, cmd->recv);
+	op->inplace += op->src[rank->rank] == op->dst[rank->rank];
+	if (deadline_ns) {
+		ktime_t at = ktime_add_ns(ktime_get(), deadline_ns);
+
+		if (at < op->deadline) {
+			op->deadline = at;
+			op->deadline_ns = deadline_ns;
+			op->deadline_rank = rank->rank;
+			zc_watch_arm(comm, at);
+		}
+	}
+	return ++op->arrived == comm->nranks;
+}
+
+/**
+ * zc_op_submit - enter one rank's call into its operation
+ * @rank: the endpoint
+ * @call: the call; the references to its buffers are taken over on success
+ * @why: gets the text of a failure, unless the communicator is revoked
+ *
+ * A small operation is done by the last caller at once, in here. The owner of a
+ * uring command must not touch it after success.
+ *
+ * Context: process context, maybe under the ring's lock; may sleep.
+ * Return: 0, or a negative errno; then nothing is left behind.
+ */
+int zc_op_submit(struct zc_rank *rank, struct zc_call *call, struct zc_text *why)
+{
+	bool by_caller = false, blocking = !call->ucmd;
+	struct zc_comm *comm = rank->comm;
+	u64 seq = call->cmd.seq;
+	struct zc_op *op = zc_comm_op(comm, seq);
+	u64 nchunks;
+	int err;
+
+	spin_lock(&comm->lock);
+	err = zc_op_admit(rank, seq, why);
+	if (err)
+		goto out_unlock;
+	if (op->state == ZC_OP_FREE || op->seq != seq) {
+		zc_op_open(op, rank->rank, &call->cmd);
+	} else if (zc_op_differs(op, &call->cmd)) {
+		zc_op_differs_text(why, op, rank->rank, &call->cmd);
+		zc_comm_fail(comm, -EPROTO, why);
+		err = -EPROTO;
+		goto out_unlock;
+	}
+	if (!zc_op_enter(rank, call, op))
+		goto out_unlock;
+	nchunks = zc_op_start(comm, op);
+	if (!nchunks) {
+		zc_op_conclude(comm, op, 0);
+		spin_unlock(&comm->lock);
+		zc_op_deliver(comm, seq, 0);
+		return 0;
+	}
+	if (zc_op_width(comm, op) * op->desc.count <= ZC_INLINE_BYTES) {
+		by_caller = true;
+		op->holders++;
+		comm->ops_inline++;
+	}
+	spin_unlock(&comm->lock);
+	if (by_caller) {
+		zc_work_run(comm, op, &comm->help_pieces);
+		zc_work_put(comm, op);
+	} else {
+		zc_work_kick(comm, nchunks, blocking);
+	}
+	return 0;
+
+out_unlock:
+	spin_unlock(&comm->lock);
+	return err;
+}
+
+/* End the operations of a communicator that has been revoked */
+void zc_op_fail_fn(struct work_struct *work)
+{
+	struct zc_comm *comm = container_of(work, struct zc_comm, fail_work);
+	u32 i;
+
+	for (i = 0; i < ZC_WINDOW; i++) {
+		struct zc_op *op = &comm->ops[i];
+		bool ended;
+		u64 seq;
+
+		spin_lock(&comm->lock);
+		/* The last holder of a running one sees to it */
+		ended = op->state == ZC_OP_WAITING ||
+			(op->state == ZC_OP_RUNNING && !op->holders);
+		seq = op->seq;
+		if (ended)
+			zc_op_conclude(comm, op, comm->error);
+		spin_unlock(&comm->lock);
+		if (ended)
+			zc_op_deliver(comm, seq, comm->error);
+	}
+	/* Callers that wait for no operation: poll() */
+	wake_up_all(&comm->waitq);
+}

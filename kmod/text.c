@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Error texts: built in a fixed buffer, cut off where they end.
+ */
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+
+#include "zcoll.h"
+
+/* More ranks than this are not listed by number */
+#define ZC_TEXT_RANKS 8
+
+void zc_text_add(struct zc_text *text, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	text->len += vscnprintf(text->buf + text->len, sizeof(text->buf) - text->len,
+				fmt, args);
+	va_end(args);
+}
+
+/**
+ * zc_text_add_ranks - list the ranks that have not called an operation
+ * @text: where to
+ * @comm: communicator, locked
+ * @seq: the operation
+ */
+void zc_text_add_ranks(struct zc_text *text, const struct zc_comm *comm, u64 seq)
+{
+	u32 missing = 0, i;
+
+	for (i = 0; i < comm->nranks; i++) {
+		struct zc_rank *rank = comm->ranks[i];
+
+		if (rank && zc_rank_called(rank, seq))
+			continue;
+		if (missing++ >= ZC_TEXT_RANKS)
+			continue;
+		zc_text_add(text, "%s%u", missing == 1 ? "" : ", ", i);
+		if (!rank)
+			zc_text_add(text, " (has not joined)");
+		else if (rank->next_seq > seq + 1)
+			zc_text_add(text, " (skipped it, and is at %llu)",
+				    rank->next_seq - 1);
+	}
+	if (missing > ZC_TEXT_RANKS)
+		zc_text_add(text, " and %u more", missing - ZC_TEXT_RANKS);
+}
+
+/* Give a caller as much of a text as its buffer holds, always terminated */
+int zc_text_to_user(const char *text, u64 addr, u32 len)
+{
+	char __user *to = u64_to_user_ptr(addr);
+	size_t n;
+
+	if (!addr || !len)
+		return 0;
+	n = min_t(size_t, strlen(text), len - 1);
+	if (copy_to_user(to, text, n) || put_user('\0', to + n))
+		return -EFAULT;
+	return 0;
+}

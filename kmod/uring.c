@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Operations as io_uring commands (IORING_OP_URING_CMD).
+ *
+ * The SQE is user memory while a command is issued: the struct is copied once,
+ * and only the copy is looked at.
+ *
+ * A command is completed from where the verdict is known, by way of task work of
+ * the submitter, with the flags that the task work is given. It is completed once:
+ * by who takes zc_sub.ucmd away under zc_comm.lock.
+ *
+ * io_uring cannot cancel a command. When a ring, or the task that submitted, goes
+ * away, newer kernels say so (compat.h): other ranks take part, so the
+ * communicator is revoked, and the command completed by the ordinary path.
+ *
+ * Memory that is not registered has to be pinned, which may take long: such a
+ * command is sent to an io_uring worker.
+ */
+#include <linux/file.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+
+#include "compat.h"
+#include "zcoll.h"
+
+/* In io_uring_cmd.pdu, from submission to completion */
+struct zc_uring_pdu {
+	u64 seq;
+	int result;
+};
+
+static struct zc_uring_pdu *zc_uring_pdu(struct io_uring_cmd *ucmd)
+{
+	BUILD_BUG_ON(sizeof(struct zc_uring_pdu) > sizeof(ucmd->pdu));
+	return (struct zc_uring_pdu *)ucmd->pdu;
+}
+
+bool zc_uring_cancel_known(void)
+{
+	return ZC_COMPAT_CANCEL;
+}
+
+static void zc_uring_done(struct io_uring_cmd *ucmd, unsigned int issue_flags)
+{
+	zc_compat_done(ucmd, zc_uring_pdu(ucmd)->result, issue_flags);
+}
+
+ZC_COMPAT_TASK_WORK(zc_uring_task_work, zc_uring_done)
+
+/* From any process context. The caller must not touch @ucmd afterwards. */
+void zc_uring_complete(struct io_uring_cmd *ucmd, int result)
+{
+	zc_uring_pdu(ucmd)->result = result;
+	io_uring_cmd_complete_in_task(ucmd, zc_uring_task_work);
+}
+
+static int zc_uring_copy(struct io_uring_cmd *ucmd, struct zcoll_cmd *cmd,
+			 unsigned int issue_flags)
+{
+	struct zcoll_cmd_ptr ptr;
+
+	BUILD_BUG_ON(sizeof(struct zcoll_cmd) != 80);
+	BUILD_BUG_ON(sizeof(struct zcoll_cmd_ptr) != 16);
+
+	if (issue_flags & IO_URING_F_SQE128) {
+		memcpy(cmd, zc_compat_payload(ucmd), sizeof(*cmd));
+		barrier();
+		return 0;
+	}
+	memcpy(&ptr, zc_compat_payload(ucmd), sizeof(ptr));
+	barrier();
+	if (ptr.__reserved)
+		return -EINVAL;
+	if (copy_from_user(cmd, u64_to_user_ptr(ptr.addr), sizeof(*cmd)))
+		return -EFAULT;
+	return 0;
+}
+
+/* The ring, or the task that submitted, goes away. Called under the ring's lock. */
+static void zc_uring_cancel(struct zc_rank *rank, struct io_uring_cmd *ucmd)
+{
+	u64 seq = zc_uring_pdu(ucmd)->seq;
+	struct zc_comm *comm = rank->comm;
+
+	spin_lock(&comm->lock);
+	if (zc_rank_called(rank, seq) && zc_rank_sub(rank, seq)->ucmd == ucmd)
+		zc_comm_failf(comm, -ECANCELED,
+			      "the ring of rank %u was closed, or its task ended, with all-reduce %llu in flight",
+			      rank->rank, seq);
+	spin_unlock(&comm->lock);
+}
+
+static bool zc_uring_must_pin(const struct zcoll_cmd *cmd)
+{
+	return cmd->count && (cmd->send_buf == ZCOLL_NO_BUF || cmd->recv_buf == ZCOLL_NO_BUF);
+}
+
+static int zc_uring_allreduce(struct zc_rank *rank, struct io_uring_cmd *ucmd,
+			      unsigned int issue_flags)
+{
+	struct zc_call call = { .ucmd = ucmd };
+	struct file *file;
+	int err;
+
+	if (current->mm != rank->mm)
+		return -EPERM;
+	err = zc_uring_copy(ucmd, &call.cmd, issue_flags);
+	if (err)
+		return err;
+	if (zc_uring_must_pin(&call.cmd) && (issue_flags & IO_URING_F_NONBLOCK))
+		return -EAGAIN;
+	err = zc_call_prepare(rank, &call);
+	if (err)
+		return err;
+
+	/*
+	 * Once submitted the command may complete and drop the file at any time,
+	 * but what submits still looks at the endpoint.
+	 */
+	file = get_file(ucmd->file);
+	zc_uring_pdu(ucmd)->seq = call.cmd.seq;
+	/* Before others can complete it; from then on an error is a completion, too */
+	zc_compat_mark_cancelable(ucmd, issue_flags);
+	err = zc_call_submit(rank, &call);
+	if (err)
+		zc_compat_done(ucmd, err, issue_flags);
+	fput(file);
+	return -EIOCBQUEUED;
+}
+
+int zc_uring_cmd(struct io_uring_cmd *ucmd, unsigned int issue_flags)
+{
+	struct zc_rank *rank = ucmd->file->private_data;
+
+	if (zc_compat_is_cancel(issue_flags)) {
+		zc_uring_cancel(rank, ucmd);
+		return 0;
+	}
+	switch (ucmd->cmd_op) {
+	case ZCOLL_IOC_ALLREDUCE:
+		return zc_uring_allreduce(rank, ucmd, issue_flags);
+	default:
+		return -ENOTTY;
+	}
+}

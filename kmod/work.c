@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Who folds.
+ *
+ * A running operation is a row of chunks and a cursor. Holders take chunks with an
+ * atomic increment until there are none left; the last holder out gives the
+ * verdict. Holders are the communicator's kernel workers and callers that wait in
+ * the kernel; a user thread that is stopped or computes is never needed.
+ *
+ * Workers: at most one per local rank, and no more than there are CPUs the ranks
+ * may use. Each is made by the rank that joins, and takes over its allowed CPUs
+ * and its cgroup, so that the work is charged to who wants it.
+ *
+ * A chunk is folded piece by piece: a piece is one SIMD section (preemption is off
+ * in it), and between pieces there is room to schedule and to notice that the
+ * communicator has been revoked.
+ */
+#include <linux/cgroup.h>
+#include <linux/kthread.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "compat.h"
+#include "zcoll.h"
+
+/* A worker thread, in zc_comm.workers; made and stopped under zc_comms_lock */
+struct zc_worker {
+	struct list_head link;
+	struct task_struct *task;
+};
+
+/**
+ * zc_work_get - become a holder of the oldest operation that has chunks left
+ * @comm: the communicator
+ *
+ * Return: the operation, to be given to zc_work_put(), or NULL.
+ */
+struct zc_op *zc_work_get(struct zc_comm *comm)
+{
+	struct zc_op *found = NULL;
+	u64 seq;
+
+	if (!READ_ONCE(comm->runnable))
+		return NULL;
+	spin_lock(&comm->lock);
+	for (seq = comm->base; seq < comm->base + ZC_WINDOW; seq++) {
+		struct zc_op *op = zc_comm_op(comm, seq);
+
+		if (op->state != ZC_OP_RUNNING || op->seq != seq)
+			continue;
+		if (comm->error || atomic64_read(&op->next) >= op->nchunks) {
+			zc_op_not_runnable(comm, op);
+			continue;
+		}
+		op->holders++;
+		found = op;
+		break;
+	}
+	spin_unlock(&comm->lock);
+	return found;
+}
+
+/* Fold one chunk. Return: false when it was cut short. */
+static bool zc_work_chunk(struct zc_comm *comm, struct zc_op *op, u64 first)
+{
+	u64 end = min(first + op->chunk, op->desc.count);
+
+	while (first < end) {
+		u64 count = min(op->piece, end - first);
+
+		if (READ_ONCE(comm->error))
+			return false;
+		zc_compat_simd_begin();
+		op->fold(op->dst, op->src, comm->nranks, comm->nranks, first, count,
+			 op->stream);
+		zc_compat_simd_end();
+		first += count;
+		cond_resched();
+	}
+	return true;
+}
+
+/**
+ * zc_work_run - take and fold chunks until there are none left
+ * @comm: the communicator
+ * @op: an operation that the caller holds
+ * @pieces: counter of chunks done
+ *
+ * A caller that is being killed stops early; see zc_work_put().
+ */
+void zc_work_run(struct zc_comm *comm, struct zc_op *op, atomic64_t *pieces)
+{
+	u64 chunk, done = 0;
+
+	while (!fatal_signal_pending(current)) {
+		chunk = atomic64_fetch_inc(&op->next);
+		if (chunk >= op->nchunks)
+			break;
+		if (!zc_work_chunk(comm, op, chunk * op->chunk)) {
+			WRITE_ONCE(op->cut, true);
+			break;
+		}
+		done++;
+	}
+	atomic64_add(done, pieces);
+}
+
+/**
+ * zc_work_put - stop being a holder
+ * @comm: the communicator
+ * @op: an operation that the caller holds
+ *
+ * The last holder of an operation whose chunks are all done, or that must not go
+ * on, gives the verdict. One that leaves chunks behind calls a worker.
+ */
+void zc_work_put(struct zc_comm *comm, struct zc_op *op)
+{
+	u64 seq = op->seq;
+	bool taken, ended;
+	int result = 0;
+
+	spin_lock(&comm->lock);
+	taken = atomic64_read(&op->next) >= op->nchunks;
+	if (taken)
+		zc_op_not_runnable(comm, op);
+	ended = !--op->holders && (taken || comm->error);
+	if (ended) {
+		result = op->cut || !taken ? comm->error : 0;
+		zc_op_conclude(comm, op, result);
+	}
+	spin_unlock(&comm->lock);
+	if (ended)
+		zc_op_deliver(comm, seq, result);
+	else if (!taken)
+		wake_up(&comm->workq);
+}
+
+/**
+ * zc_work_kick - call holders for an operation that has become runnable
+ * @comm: the communicator
+ * @nchunks: chunks it has
+ * @caller_helps: the caller is about to become one
+ *
+ * Callers that wait are called first: they have nothing else to do. But one
+ * kernel worker at least is called unless the caller is sure to do the work, for
+ * the others may be stopped before they get here.
+ */
+void zc_work_kick(struct zc_comm *comm, u64 nchunks, bool caller_helps)
+{
+	u32 wanted = min_t(u64, nchunks, comm->nranks) - caller_helps;
+	u32 helpers = min_t(u32, wanted, atomic_read(&comm->waiters));
+
+	if (helpers)
+		wake_up_nr(&comm->waitq, helpers);
+	if (wanted > helpers || !caller_helps)
+		wake_up_nr(&comm->workq, max_t(u32, 1, wanted - helpers));
+}
+
+static int zc_worker_fn(void *data)
+{
+	struct zc_comm *comm = data;
+	struct zc_op *op;
+
+	while (!kthread_should_stop()) {
+		op = NULL;
+		wait_event_idle_exclusive(comm->workq, (op = zc_work_get(comm)) ||
+					  kthread_should_stop());
+		if (!op)
+			continue;
+		zc_work_run(comm, op, &comm->work_pieces);
+		zc_work_put(comm, op);
+	}
+	return 0;
+}
+
+/**
+ * zc_worker_add - give a communicator a worker for the current process
+ * @comm: the communicator, under zc_comms_lock
+ *
+ * Return: 0, also when there are enough workers, or a negative errno.
+ */
+int zc_worker_add(struct zc_comm *comm)
+{
+	struct zc_worker *worker;
+
+	cpumask_or(comm->cpus, comm->cpus, current->cpus_ptr);
+	if (comm->nworkers >= cpumask_weight(comm->cpus))
+		return 0;
+	worker = kzalloc(sizeof(*worker), GFP_KERNEL_ACCOUNT);
+	if (!worker)
+		return -ENOMEM;
+	worker->task = kthread_create(zc_worker_fn, comm, "zcoll/%u", comm->nworkers);
+	if (IS_ERR(worker->task)) {
+		int err = PTR_ERR(worker->task);
+
+		kfree(worker);
+		return err;
+	}
+	/* Neither is a must: a worker elsewhere is slower or charged to the root */
+	set_cpus_allowed_ptr(worker->task, current->cpus_ptr);
+	cgroup_attach_task_all(current, worker->task);
+	list_add_tail(&worker->link, &comm->workers);
+	comm->nworkers++;
+	atomic_inc(&zc_totals.workers);
+	wake_up_process(worker->task);
+	return 0;
+}
+
+/* The communicator has no operations any more */
+void zc_workers_stop(struct zc_comm *comm)
+{
+	struct zc_worker *worker, *tmp;
+
+	list_for_each_entry_safe(worker, tmp, &comm->workers, link) {
+		kthread_stop(worker->task);
+		list_del(&worker->link);
+		kfree(worker);
+		atomic_dec(&zc_totals.workers);
+	}
+	comm->nworkers = 0;
+}

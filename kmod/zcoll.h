@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * zcoll: the module's own header.
+ *
+ * Vocabulary
+ *
+ *   communicator   the ranks that do operations together: struct zc_comm
+ *   endpoint       one rank of a communicator, and its file: struct zc_rank
+ *   operation      what all ranks call together, named by a sequence number:
+ *                  struct zc_op, in the slot seq % ZC_WINDOW of its communicator
+ *   submission     one rank's call of an operation: struct zc_sub, in the slot
+ *                  seq % ZC_WINDOW of its endpoint
+ *   buffer         a pinned range of user memory: struct zc_buf
+ *   holder         a thread that folds pieces of a running operation: a kernel
+ *                  worker, or a caller that waits and helps
+ *   verdict        the result of an operation, given to each submission once
+ *
+ * Lifetimes
+ *
+ *   An endpoint lives until its file is released. Nothing else holds it: release
+ *   ends its part and waits until no submission of it is in flight.
+ *   A communicator lives as long as it has endpoints. The last one to go stops
+ *   its works and workers before it frees it.
+ *   A buffer is counted: one for its handle, one for each submission that uses it.
+ *   An io_uring command in flight is owned by its submission; whoever moves the
+ *   submission from PENDING to DONE under zc_comm.lock completes it, and touches
+ *   neither the submission nor the endpoint after that.
+ *
+ * Locking order: zc_comms_lock -> zc_comm.lock. Under io_uring's own lock (issue
+ * and cancel of commands) only zc_comm.lock is taken. All are taken in process
+ * context only.
+ */
+#ifndef ZCOLL_KMOD_H
+#define ZCOLL_KMOD_H
+
+#include <linux/cpumask.h>
+#include <linux/fs.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mm.h>
+#include <linux/mmu_notifier.h>
+#include <linux/mutex.h>
+#include <linux/sizes.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+
+#include <uapi/linux/zcoll.h>
+
+#include "engine/fold.h"
+
+#define ZC_WINDOW	ZCOLL_MAX_WINDOW
+#define ZC_MAX_BUFFERS	4096
+#define ZC_MAX_COMMS	4096
+#define ZC_REJECTS	4
+
+/* All inputs and outputs of an operation done inline, or within one SIMD section */
+#define ZC_INLINE_BYTES	SZ_64K
+#define ZC_SECTION_BYTES SZ_64K
+
+struct io_uring_cmd;
+struct task_struct;
+struct zc_comm;
+struct zc_rank;
+
+/* ---- text.c: error texts ---- */
+
+/* A text being put together; what does not fit is cut off */
+struct zc_text {
+	size_t len;
+	char buf[ZCOLL_TEXT_MAX];
+};
+
+__printf(2, 3) void zc_text_add(struct zc_text *text, const char *fmt, ...);
+void zc_text_add_ranks(struct zc_text *text, const struct zc_comm *comm, u64 seq);
+int zc_text_to_user(const char *text, u64 addr, u32 len);
+
+/* ---- buf.c: pinned memory ---- */
+
+/**
+ * struct zc_buf - a pinned range of user memory, with a flat kernel view
+ * @ref: handle and submissions in flight
+ * @mm: the address space charged, held with mmgrab()
+ * @addr: user address
+ * @len: bytes
+ * @npages: pages pinned, and charged if @charged
+ * @charged: counted in mm->pinned_vm
+ * @base: kernel address of the first page
+ * @vmapped: @base is a mapping of our own, not the direct map
+ */
+struct zc_buf {
+	struct kref ref;
+	struct mm_struct *mm;
+	u64 addr;
+	u64 len;
+	unsigned long npages;
+	bool charged;
+	bool vmapped;
+	void *base;
+};
+
+struct zc_buf *zc_buf_pin(u64 addr, u64 len, struct zc_text *why);
+void zc_buf_put(struct zc_buf *buf);
+
+static inline void *zc_buf_kaddr(const struct zc_buf *buf, u64 offset)
+{
+	return buf->base + offset_in_page(buf->addr) + offset;
+}
+
+/* ---- op.c: operations ---- */
+
+enum zc_op_state {
+	ZC_OP_FREE,		/* no rank has called it */
+	ZC_OP_WAITING,		/* ranks are missing */
+	ZC_OP_RUNNING,		/* all have called; holders fold */
+	ZC_OP_DONE,		/* verdict known; the slot is kept for status */
+};
+
+/**
+ * struct zc_op - an operation
+ * @seq: its sequence number
+ * @state: enum zc_op_state
+ * @result: verdict, when DONE
+ * @first_rank: the first rank that called; others are compared with its @desc
+ * @arrived: ranks that have called
+ * @inplace: of @arrived, those whose input is their output
+ * @holders: threads that fold pieces of it now
+ * @runnable: counted in zc_comm.runnable
+ * @cut: a holder left work undone because the communicator was revoked
+ * @stream: write past the caches
+ * @desc: the call of @first_rank
+ * @deadline: CLOCK_MONOTONIC ns, the earliest of all ranks', or KTIME_MAX
+ * @deadline_ns: that deadline as it was given
+ * @deadline_rank: who gave it
+ * @chunk: elements of a chunk, the unit of the cursor
+ * @piece: elements of a piece, the unit of a SIMD section
+ * @nchunks: number of chunks
+ * @next: cursor: the next chunk to take
+ * @fold: the loop
+ * @src: kernel addresses of the inputs, by rank
+ * @dst: kernel addresses of the outputs, by rank
+ *
+ * All fields are written under zc_comm.lock, but @next (atomic) and @cut (set by
+ * holders, read when the last one has left). A holder reads the fields that are
+ * constant while the operation runs without it.
+ */
+struct zc_op {
+	u64 seq;
+	enum zc_op_state state;
+	s32 result;
+	u32 first_rank;
+	u32 arrived;
+	u32 inplace;
+	u32 holders;
+	bool runnable;
+	bool cut;
+	bool stream;
+	struct zcoll_cmd desc;
+	ktime_t deadline;
+	u64 deadline_ns;
+	u32 deadline_rank;
+	u64 chunk;
+	u64 piece;
+	u64 nchunks;
+	atomic64_t next;
+	zc_fold_fn fold;
+	const void **src;
+	void **dst;
+};
+
+enum zc_sub_state {
+	ZC_SUB_FREE,
+	ZC_SUB_PENDING,
+	ZC_SUB_DONE,		/* verdict given; kept for WAIT and re-attaching */
+};
+
+/**
+ * struct zc_sub - one rank's call of an operation
+ * @cmd: the call
+ * @state: enum zc_sub_state
+ * @result: verdict, when DONE
+ * @collected: a blocking call has returned the verdict
+ * @send: pinned input, NULL if count is 0
+ * @recv: pinned output, likewise
+ * @ucmd: the io_uring command to complete, NULL for a blocking call
+ * @task: who submitted @ucmd, counted, when the exec watch needs it
+ * @execs: times in a row that @task was seen in exec
+ */
+struct zc_sub {
+	struct zcoll_cmd cmd;
+	enum zc_sub_state state;
+	s32 result;
+	bool collected;
+	struct zc_buf *send;
+	struct zc_buf *recv;
+	struct io_uring_cmd *ucmd;
+	struct task_struct *task;
+	u32 execs;
+};
+
+/* One rank's call, checked, its memory pinned, on its way into an operation */
+struct zc_call {
+	struct zcoll_cmd cmd;
+	struct zc_buf *send;
+	struct zc_buf *recv;
+	struct io_uring_cmd *ucmd;
+};
+
+int zc_op_submit(struct zc_rank *rank, struct zc_call *call, struct zc_text *why);
+void zc_op_conclude(struct zc_comm *comm, struct zc_op *op, int result);
+void zc_op_deliver(struct zc_comm *comm, u64 seq, int result);
+void zc_op_not_runnable(struct zc_comm *comm, struct zc_op *op);
+void zc_op_fail_fn(struct work_struct *work);
+
+/* ---- call.c: one rank's call, from checking to waiting ---- */
+
+int zc_call_prepare(struct zc_rank *rank, struct zc_call *call);
+void *zc_call_address(const struct zc_buf *buf, u32 handle, u64 where);
+int zc_call_submit(struct zc_rank *rank, struct zc_call *call);
+int zc_call_blocking(struct zc_rank *rank, struct zc_call *call);
+int zc_call_wait(struct zc_rank *rank, u64 seq, u64 timeout_ns, s32 *result);
+
+/* ---- comm.c: communicators ---- */
+
+/* An attempt that was refused: its text is kept for ZCOLL_IOC_STATUS */
+struct zc_reject {
+	u64 seq;
+	s32 error;
+	char text[ZCOLL_TEXT_MAX];
+};
+
+/**
+ * struct zc_rank - an endpoint
+ * @comm: its communicator
+ * @rank: its number
+ * @left: it has left, or its process has ended: no new submissions
+ * @inflight: submissions PENDING
+ * @next_seq: one past the highest sequence number it has called
+ * @mm: the address space that is the rank
+ * @notifier: tells of the end of @mm
+ * @deadline_ns: default deadline
+ * @bufs: registered buffers by handle
+ * @nbufs: their number
+ * @nvmapped: of these, with a mapping of their own
+ * @pinned: pages pinned by them
+ * @call_pins: ranges pinned for one call
+ * @rejects: ring of refused attempts
+ * @reject_next: where the next one goes
+ * @subs: submissions
+ *
+ * Protected by zc_comm.lock but for constants, @bufs (its own lock) and counters.
+ */
+struct zc_rank {
+	struct zc_comm *comm;
+	u32 rank;
+	bool left;
+	u32 inflight;
+	u64 next_seq;
+	struct mm_struct *mm;
+	struct mmu_notifier notifier;
+	u64 deadline_ns;
+	struct xarray bufs;
+	atomic_t nbufs;
+	atomic_t nvmapped;
+	atomic64_t pinned;
+	atomic64_t call_pins;
+	struct zc_reject rejects[ZC_REJECTS];
+	u32 reject_next;
+	struct zc_sub subs[ZC_WINDOW];
+};
+
+/**
+ * struct zc_comm - a communicator
+ * @link: in the list of all
+ * @key: its name
+ * @uid: who may join
+ * @nranks: ranks
+ * @node: the node number all of them have in the node map
+ * @njoined: ranks that have joined, also those that have gone since
+ * @nendpoints: endpoints there are, under zc_comms_lock
+ * @nleft: ranks that have left
+ * @lock: see the head of this file
+ * @error: 0, or the negative errno that revoked it; never changes again
+ * @text: why
+ * @base: oldest unfinished sequence number
+ * @ops: operations
+ * @runnable: operations that have chunks nobody has taken
+ * @addresses: room for the operations' @src and @dst
+ * @ranks: endpoints by rank, NULL: has not joined or has closed
+ * @waitq: callers that wait for verdicts or work, and poll()
+ * @waiters: callers that wait, and would help
+ * @workq: idle workers
+ * @workers: kernel threads
+ * @nworkers: their number
+ * @cpus: union of the CPUs the ranks may use
+ * @fail_work: ends operations after @error was set
+ * @watch_work: deadlines, and on kernels that need it the exec watch
+ * @watch_at: when @watch_work runs next, KTIME_MAX: not armed
+ * @kernel_bytes: memory of communicator and endpoints
+ */
+struct zc_comm {
+	struct list_head link;
+	u8 key[16];
+	kuid_t uid;
+	u32 nranks;
+	u32 node;
+	u32 njoined;
+	u32 nendpoints;
+	u32 nleft;
+	spinlock_t lock;
+	int error;
+	char text[ZCOLL_TEXT_MAX];
+	u64 base;
+	struct zc_op ops[ZC_WINDOW];
+	u32 runnable;
+	void **addresses;
+	struct zc_rank **ranks;
+	wait_queue_head_t waitq;
+	atomic_t waiters;
+	wait_queue_head_t workq;
+	struct list_head workers;
+	u32 nworkers;
+	cpumask_var_t cpus;
+	struct work_struct fail_work;
+	struct delayed_work watch_work;
+	ktime_t watch_at;
+	size_t kernel_bytes;
+	u64 ops_done;
+	u64 ops_failed;
+	u64 ops_inline;
+	atomic64_t bytes_folded;
+	atomic64_t work_pieces;
+	atomic64_t help_pieces;
+};
+
+int zc_comm_join(const struct zcoll_join *args, struct zc_text *why);
+void zc_rank_leave(struct zc_rank *rank);
+int zc_rank_settle(struct zc_rank *rank);
+void zc_rank_free(struct zc_rank *rank);
+void zc_rank_forget_buffer(struct zc_rank *rank, struct zc_buf *buf);
+void zc_comm_fail(struct zc_comm *comm, int error, const struct zc_text *text);
+__printf(3, 4) void zc_comm_failf(struct zc_comm *comm, int error, const char *fmt, ...);
+
+static inline struct zc_op *zc_comm_op(struct zc_comm *comm, u64 seq)
+{
+	return &comm->ops[seq % ZC_WINDOW];
+}
+
+static inline struct zc_sub *zc_rank_sub(struct zc_rank *rank, u64 seq)
+{
+	return &rank->subs[seq % ZC_WINDOW];
+}
+
+/* Has this rank called the operation, which is not forgotten? Under zc_comm.lock. */
+static inline bool zc_rank_called(struct zc_rank *rank, u64 seq)
+{
+	struct zc_sub *sub = zc_rank_sub(rank, seq);
+
+	return sub->state != ZC_SUB_FREE && sub->cmd.seq == seq;
+}
+
+/* ---- work.c: who folds ---- */
+
+struct zc_op *zc_work_get(struct zc_comm *comm);
+void zc_work_run(struct zc_comm *comm, struct zc_op *op, atomic64_t *pieces);
+void zc_work_put(struct zc_comm *comm, struct zc_op *op);
+void zc_work_kick(struct zc_comm *comm, u64 nchunks, bool caller_helps);
+int zc_worker_add(struct zc_comm *comm);
+void zc_workers_stop(struct zc_comm *comm);
+
+/* ---- watch.c: deadlines and exec ---- */
+
+void zc_watch_fn(struct work_struct *work);
+void zc_watch_arm(struct zc_comm *comm, ktime_t at);
+void zc_watch_submitter(struct zc_comm *comm, struct zc_sub *sub);
+
+/* ---- isa.c: loops for this CPU ---- */
+
+int zc_isa_init(void);
+const char *zc_isa_name(void);
+zc_fold_fn zc_isa_fold(u32 dtype, u32 op);
+
+/* ---- uring.c: io_uring commands ---- */
+
+int zc_uring_cmd(struct io_uring_cmd *ucmd, unsigned int issue_flags);
+void zc_uring_complete(struct io_uring_cmd *ucmd, int result);
+bool zc_uring_cancel_known(void);
+
+/* ---- endpoint.c ---- */
+
+extern const struct file_operations zc_endpoint_fops;
+
+/* ---- main.c ---- */
+
+/* What INFO reports of the whole module */
+struct zc_totals {
+	atomic_t comms;
+	atomic_t ranks;
+	atomic_t workers;
+	atomic64_t pinned_pages;
+	atomic64_t kernel_bytes;
+	atomic64_t ops_done;
+	atomic64_t ops_failed;
+};
+
+extern struct zc_totals zc_totals;
+extern struct workqueue_struct *zc_wq;
+
+#endif /* ZCOLL_KMOD_H */
