@@ -74,7 +74,8 @@ static int zc_pin_error(u64 addr, int error)
 
 	if (error != -EFAULT)
 		return error;
-	mmap_read_lock(current->mm);
+	if (mmap_read_lock_killable(current->mm))
+		return error;
 	vma = find_vma(current->mm, addr);
 	if (vma && vma->vm_start <= addr && (vma->vm_flags & VM_WRITE)) {
 		u64 offset = (addr - vma->vm_start) + ((u64)vma->vm_pgoff << PAGE_SHIFT);
@@ -151,8 +152,6 @@ static bool zc_pages_in_a_row(struct page **pages, unsigned long n)
 
 static int zc_buf_map(struct zc_buf *buf, struct page **pages, struct zc_text *why)
 {
-	BUILD_BUG_ON(IS_ENABLED(CONFIG_HIGHMEM));
-
 	if (zc_pages_in_a_row(pages, buf->npages)) {
 		buf->base = page_address(pages[0]);
 		return 0;
@@ -171,7 +170,11 @@ static int zc_buf_fill(struct zc_buf *buf, struct zc_text *why)
 	struct page **pages;
 	int err;
 
-	pages = kvmalloc_array(buf->npages, sizeof(*pages), GFP_KERNEL_ACCOUNT);
+	/* More than there is cannot be pinned: do not even make room for the list */
+	pages = NULL;
+	if (buf->npages <= totalram_pages())
+		pages = kvmalloc_array(buf->npages, sizeof(*pages),
+				       GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!pages) {
 		zc_text_add(why, "no kernel memory to pin %lu pages", buf->npages);
 		return -ENOMEM;

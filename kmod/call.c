@@ -13,19 +13,13 @@
  * A blocking call that a signal interrupts stays in its operation. Made again with
  * the same command it attaches to the submission that is there.
  */
-#include <linux/hrtimer.h>
 #include <linux/ktime.h>
-#include <linux/module.h>
+#include <linux/minmax.h>
+#include <linux/nospec.h>
 #include <linux/overflow.h>
-#include <linux/sched/clock.h>
-#include <linux/sched/signal.h>
-#include <linux/sched/stat.h>
+#include <linux/string.h>
 
 #include "zcoll.h"
-
-static uint spin_us = 50;
-module_param(spin_us, uint, 0644);
-MODULE_PARM_DESC(spin_us, "how long a blocking call polls for its result before it sleeps, on a CPU that nobody else wants");
 
 static void zc_call_rejected(struct zc_rank *rank, u64 seq, int error,
 			     const struct zc_text *why)
@@ -67,11 +61,19 @@ static int zc_call_check(struct zc_rank *rank, const struct zcoll_cmd *cmd, u64 
 			 struct zc_text *why)
 {
 	const char *bad = zc_call_bad_field(cmd);
+	u32 dtype, op;
 
 	if (bad) {
 		zc_text_add(why, "rank %u: all-reduce %llu: field %s is out of range",
 			    rank->rank, cmd->seq, bad);
 		return -EINVAL;
+	}
+	dtype = array_index_nospec(cmd->dtype, ZCOLL_NR_TYPES);
+	op = array_index_nospec(cmd->op, ZCOLL_NR_OPS);
+	if (!zc_isa_fold(dtype, op)) {
+		zc_text_add(why, "rank %u: all-reduce %llu: type %u has no operator %u",
+			    rank->rank, cmd->seq, dtype, op);
+		return -EOPNOTSUPP;
 	}
 	if (cmd->plan) {
 		zc_text_add(why, "rank %u: all-reduce %llu: no plan %u", rank->rank,
@@ -130,7 +132,7 @@ void *zc_call_address(const struct zc_buf *buf, u32 handle, u64 where)
 	return zc_buf_kaddr(buf, handle == ZCOLL_NO_BUF ? 0 : where);
 }
 
-/* The same range, or no common byte. User addresses tell, in either form. */
+/* Have they a common byte? User addresses tell, in either form. */
 static bool zc_call_overlaps(const struct zc_call *call, u64 bytes)
 {
 	const struct zcoll_cmd *cmd = &call->cmd;
@@ -140,7 +142,7 @@ static bool zc_call_overlaps(const struct zc_call *call, u64 bytes)
 		return false;
 	send = cmd->send + (cmd->send_buf == ZCOLL_NO_BUF ? 0 : call->send->addr);
 	recv = cmd->recv + (cmd->recv_buf == ZCOLL_NO_BUF ? 0 : call->recv->addr);
-	return send != recv && send < recv + bytes && recv < send + bytes;
+	return send < recv + bytes && recv < send + bytes;
 }
 
 static void zc_call_put(struct zc_call *call)
@@ -224,90 +226,9 @@ int zc_call_submit(struct zc_rank *rank, struct zc_call *call)
 	return err;
 }
 
-/* Is there something to do, or to return with? */
-static bool zc_wait_over(struct zc_comm *comm, struct zc_sub *sub)
-{
-	return READ_ONCE(sub->state) == ZC_SUB_DONE || READ_ONCE(comm->runnable);
-}
-
-/*
- * Poll for a while before sleeping: a sleep and its wake-up cost more than a small
- * operation. Only where nobody else wants the CPU.
- */
-static void zc_wait_spin(struct zc_comm *comm, struct zc_sub *sub)
-{
-	u64 until = local_clock() + (u64)READ_ONCE(spin_us) * NSEC_PER_USEC;
-
-	while (!zc_wait_over(comm, sub) && single_task_running() && !need_resched() &&
-	       !signal_pending(current) && local_clock() < until)
-		cpu_relax();
-}
-
-/* Sleep until there is something to do, or it is time. Return: 0 or -ERESTARTSYS. */
-static int zc_wait_sleep(struct zc_comm *comm, struct zc_sub *sub, ktime_t until)
-{
-	DEFINE_WAIT(wait);
-	int err = 0;
-
-	atomic_inc(&comm->waiters);
-	prepare_to_wait_exclusive(&comm->waitq, &wait, TASK_INTERRUPTIBLE);
-	if (!zc_wait_over(comm, sub)) {
-		if (signal_pending(current))
-			err = -ERESTARTSYS;
-		else
-			schedule_hrtimeout(until == KTIME_MAX ? NULL : &until,
-					   HRTIMER_MODE_ABS);
-	}
-	finish_wait(&comm->waitq, &wait);
-	atomic_dec(&comm->waiters);
-	return err;
-}
-
-/*
- * Wait for the verdict of a submission of this rank, and help with the work. The
- * caller's reference to the file keeps the endpoint. The slot may get a new life
- * while we sleep, if another thread of the rank submits a window later: that is
- * -ENOENT.
- */
-static int zc_wait_verdict(struct zc_rank *rank, u64 seq, ktime_t until, s32 *result)
-{
-	struct zc_sub *sub = zc_rank_sub(rank, seq);
-	struct zc_comm *comm = rank->comm;
-	struct zc_op *op;
-	int err = 0;
-
-	for (;;) {
-		spin_lock(&comm->lock);
-		if (!zc_rank_called(rank, seq)) {
-			err = -ENOENT;
-		} else if (sub->state == ZC_SUB_DONE) {
-			*result = sub->result;
-			spin_unlock(&comm->lock);
-			return 0;
-		}
-		spin_unlock(&comm->lock);
-		if (err)
-			return err;
-		if (until != KTIME_MAX && ktime_get() >= until)
-			return -ETIMEDOUT;
-
-		op = zc_work_get(comm);
-		if (op) {
-			zc_work_run(comm, op, &comm->help_pieces);
-			zc_work_put(comm, op);
-			if (fatal_signal_pending(current))
-				return -EINTR;
-			continue;
-		}
-		zc_wait_spin(comm, sub);
-		err = zc_wait_sleep(comm, sub, until);
-		if (err)
-			return err;
-	}
-}
-
 /* Is this call there already, made before by a blocking call and interrupted? */
-static bool zc_call_attach(struct zc_rank *rank, const struct zcoll_cmd *cmd)
+static bool zc_call_attach(struct zc_rank *rank, const struct zcoll_cmd *cmd,
+			   struct zc_waiter *waiter)
 {
 	struct zc_sub *sub = zc_rank_sub(rank, cmd->seq);
 	bool found;
@@ -315,6 +236,8 @@ static bool zc_call_attach(struct zc_rank *rank, const struct zcoll_cmd *cmd)
 	spin_lock(&rank->comm->lock);
 	found = zc_rank_called(rank, cmd->seq) && !sub->collected &&
 		!memcmp(&sub->cmd, cmd, sizeof(*cmd));
+	if (found)
+		zc_waiter_add(rank, waiter);
 	spin_unlock(&rank->comm->lock);
 	return found;
 }
@@ -337,22 +260,23 @@ static void zc_call_collect(struct zc_rank *rank, u64 seq)
  */
 int zc_call_blocking(struct zc_rank *rank, struct zc_call *call)
 {
-	u64 seq = call->cmd.seq;
-	s32 result;
+	struct zc_waiter waiter;
 	int err;
 
-	if (!zc_call_attach(rank, &call->cmd)) {
+	zc_waiter_init(&waiter, call->cmd.seq, KTIME_MAX);
+	if (!zc_call_attach(rank, &call->cmd, &waiter)) {
+		call->waiter = &waiter;
 		err = zc_call_prepare(rank, call);
 		if (!err)
 			err = zc_call_submit(rank, call);
 		if (err)
 			return err;
 	}
-	err = zc_wait_verdict(rank, seq, KTIME_MAX, &result);
+	err = zc_waiter_wait(rank, &waiter);
 	if (err)
 		return err;
-	zc_call_collect(rank, seq);
-	return result;
+	zc_call_collect(rank, call->cmd.seq);
+	return waiter.result;
 }
 
 /**
@@ -362,18 +286,29 @@ int zc_call_blocking(struct zc_rank *rank, struct zc_call *call)
  * @timeout_ns: 0: only look; ZCOLL_WAIT_FOREVER
  * @result: gets the verdict
  *
- * Return: 0, -ENOENT, -ETIMEDOUT, -EINTR or -ERESTARTSYS.
+ * Return: 0, -ENOENT, -ETIMEDOUT, or -ERESTARTSYS; then @timeout_ns is what is left.
  */
-int zc_call_wait(struct zc_rank *rank, u64 seq, u64 timeout_ns, s32 *result)
+int zc_call_wait(struct zc_rank *rank, u64 seq, u64 *timeout_ns, s32 *result)
 {
 	ktime_t until = KTIME_MAX;
+	struct zc_waiter waiter;
+	bool called;
 	int err;
 
-	if (timeout_ns != ZCOLL_WAIT_FOREVER)
-		until = ktime_add_safe(ktime_get(), min_t(u64, timeout_ns, KTIME_MAX));
-	err = zc_wait_verdict(rank, seq, until, result);
-	/* Started again, a wait with an end would begin from the start */
-	if (err == -ERESTARTSYS && timeout_ns != ZCOLL_WAIT_FOREVER)
-		err = -EINTR;
+	if (*timeout_ns != ZCOLL_WAIT_FOREVER)
+		until = ktime_add_safe(ktime_get(), min_t(u64, *timeout_ns, KTIME_MAX));
+	zc_waiter_init(&waiter, seq, until);
+	spin_lock(&rank->comm->lock);
+	called = zc_rank_called(rank, seq);
+	if (called)
+		zc_waiter_add(rank, &waiter);
+	spin_unlock(&rank->comm->lock);
+	if (!called)
+		return -ENOENT;
+
+	err = zc_waiter_wait(rank, &waiter);
+	if (err == -ERESTARTSYS && until != KTIME_MAX)
+		*timeout_ns = max_t(s64, ktime_to_ns(ktime_sub(until, ktime_get())), 0);
+	*result = waiter.result;
 	return err;
 }

@@ -2,29 +2,34 @@
 /*
  * Communicators: who belongs together, and what happens when that ends.
  *
- * The first rank that joins with a key makes the communicator, the last endpoint
- * to be closed frees it. zc_comms_lock protects the list of all, and joining and
- * leaving; zc_comm.lock what operations see of it.
+ * The first rank that joins with a key makes the communicator. It can be found as
+ * long as ranks are in it, and is freed when the last endpoint lets go of it.
+ *
+ * zc_comms_lock protects the list of all, and who is in which. It is the same for
+ * all users, so nothing is done under it that one of them can make slow: an
+ * endpoint's thread and notifier are made before and ended after.
  *
  * A communicator is revoked once, by the first failure (zc_comm_fail()): from then
  * on no operation begins, and a work item ends those in flight. Who reports a
- * failure may hold any lock but zc_comm.lock's superiors: only a flag is set.
+ * failure only sets a flag.
  */
-#include <linux/anon_inodes.h>
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/err.h>
-#include <linux/file.h>
-#include <linux/sched/mm.h>
+#include <linux/module.h>
+#include <linux/nospec.h>
 #include <linux/slab.h>
 #include <linux/string.h>
-#include <linux/uaccess.h>
-#include <linux/user_namespace.h>
 
 #include "zcoll.h"
 
+static uint user_comms = 512;
+module_param(user_comms, uint, 0644);
+MODULE_PARM_DESC(user_comms, "communicators that a user without CAP_SYS_RESOURCE may have");
+
 static DEFINE_MUTEX(zc_comms_lock);
 static LIST_HEAD(zc_comms);
+static u32 zc_ncomms;
 
 /**
  * zc_comm_fail - revoke a communicator; only the first time counts
@@ -52,30 +57,6 @@ void zc_comm_failf(struct zc_comm *comm, int error, const char *fmt, ...)
 	va_end(args);
 	zc_comm_fail(comm, error, &text);
 }
-
-/*
- * The address space ends: exit, kill or exec. Called while it is torn down, and by
- * mmu_notifier_unregister().
- */
-static void zc_rank_died(struct mmu_notifier *notifier, struct mm_struct *mm)
-{
-	struct zc_rank *rank = container_of(notifier, struct zc_rank, notifier);
-	struct zc_comm *comm = rank->comm;
-
-	spin_lock(&comm->lock);
-	if (!rank->left) {
-		rank->left = true;
-		comm->nleft++;
-		zc_comm_failf(comm, -EOWNERDEAD,
-			      "the process of rank %u ended (exit, kill or exec) without leaving",
-			      rank->rank);
-	}
-	spin_unlock(&comm->lock);
-}
-
-static const struct mmu_notifier_ops zc_rank_notifier_ops = {
-	.release = zc_rank_died,
-};
 
 static void zc_comm_memory(struct zc_comm *comm, ssize_t bytes)
 {
@@ -118,10 +99,11 @@ static struct zc_comm *zc_comm_alloc(const struct zcoll_join *args, u32 node)
 	comm->uid = current_euid();
 	comm->nranks = args->nranks;
 	comm->node = node;
+	refcount_set(&comm->ref, 1);
 	spin_lock_init(&comm->lock);
 	init_waitqueue_head(&comm->waitq);
 	init_waitqueue_head(&comm->workq);
-	INIT_LIST_HEAD(&comm->workers);
+	init_waitqueue_head(&comm->pollq);
 	INIT_WORK(&comm->fail_work, zc_op_fail_fn);
 	INIT_DELAYED_WORK(&comm->watch_work, zc_watch_fn);
 	comm->watch_at = KTIME_MAX;
@@ -132,14 +114,19 @@ static struct zc_comm *zc_comm_alloc(const struct zcoll_join *args, u32 node)
 	return comm;
 }
 
-/* The last endpoint is gone; under zc_comms_lock */
-static void zc_comm_destroy(struct zc_comm *comm)
+/**
+ * zc_comm_put - an endpoint lets go of its communicator
+ * @comm: the communicator; the endpoint's worker has been stopped
+ *
+ * Context: may sleep, until the works of the communicator are done.
+ */
+void zc_comm_put(struct zc_comm *comm)
 {
-	list_del(&comm->link);
+	if (!refcount_dec_and_test(&comm->ref))
+		return;
 	/* The watch may queue fail_work, so it goes first */
 	cancel_delayed_work_sync(&comm->watch_work);
 	cancel_work_sync(&comm->fail_work);
-	zc_workers_stop(comm);
 	zc_comm_free(comm);
 }
 
@@ -167,8 +154,8 @@ static int zc_comm_admits(struct zc_comm *comm, const struct zcoll_join *args, u
 		zc_text_add(why, "rank %u has joined already", args->rank);
 		err = -EBUSY;
 	} else if (comm->nleft) {
-		zc_text_add(why, "rank %u: %u ranks have left the communicator already",
-			    args->rank, comm->nleft);
+		zc_text_add(why, "rank %u: rank %u has left the communicator already",
+			    args->rank, comm->first_left);
 		err = -ESHUTDOWN;
 	}
 	spin_unlock(&comm->lock);
@@ -185,21 +172,35 @@ static struct zc_comm *zc_comm_find(const u8 *key)
 	return NULL;
 }
 
-/* The communicator that @args name, made if need be; under zc_comms_lock */
-static struct zc_comm *zc_comm_get(const struct zcoll_join *args, u32 node,
-				   struct zc_text *why)
+/* May the caller make one more? Under zc_comms_lock. */
+static bool zc_comm_allowed(struct zc_text *why)
 {
-	struct zc_comm *comm = zc_comm_find(args->key);
-	int err;
+	struct zc_comm *comm;
+	u32 own = 0;
 
-	if (comm) {
-		err = zc_comm_admits(comm, args, node, why);
-		return err ? ERR_PTR(err) : comm;
+	if (zc_ncomms >= ZC_MAX_COMMS) {
+		zc_text_add(why, "there are %u communicators, the limit", ZC_MAX_COMMS);
+		return false;
 	}
-	if (atomic_read(&zc_totals.comms) >= ZC_MAX_COMMS) {
-		zc_text_add(why, "there are %d communicators, the limit", ZC_MAX_COMMS);
+	if (capable(CAP_SYS_RESOURCE))
+		return true;
+	list_for_each_entry(comm, &zc_comms, link)
+		own += uid_eq(comm->uid, current_euid());
+	if (own < READ_ONCE(user_comms))
+		return true;
+	zc_text_add(why, "this user has %u communicators, the limit (module parameter user_comms)",
+		    own);
+	return false;
+}
+
+/* Make a communicator; under zc_comms_lock */
+static struct zc_comm *zc_comm_make(const struct zcoll_join *args, u32 node,
+				    struct zc_text *why)
+{
+	struct zc_comm *comm;
+
+	if (!zc_comm_allowed(why))
 		return ERR_PTR(-ENOSPC);
-	}
 	comm = zc_comm_alloc(args, node);
 	if (!comm) {
 		zc_text_add(why, "no kernel memory for a communicator of %u ranks",
@@ -207,245 +208,69 @@ static struct zc_comm *zc_comm_get(const struct zcoll_join *args, u32 node,
 		return ERR_PTR(-ENOMEM);
 	}
 	list_add(&comm->link, &zc_comms);
+	zc_ncomms++;
 	return comm;
 }
 
-static struct zc_rank *zc_rank_alloc(const struct zcoll_join *args)
+/* The communicator that @args name, with a reference; under zc_comms_lock */
+static struct zc_comm *zc_comm_get(const struct zcoll_join *args, u32 node,
+				   struct zc_text *why)
 {
-	struct zc_rank *rank;
-
-	rank = kvzalloc(sizeof(*rank), GFP_KERNEL_ACCOUNT);
-	if (!rank)
-		return NULL;
-	rank->rank = args->rank;
-	rank->deadline_ns = args->deadline_ns;
-	rank->mm = current->mm;
-	rank->notifier.ops = &zc_rank_notifier_ops;
-	xa_init_flags(&rank->bufs, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
-	return rank;
-}
-
-static void zc_rank_publish(struct zc_comm *comm, struct zc_rank *rank)
-{
-	spin_lock(&comm->lock);
-	comm->ranks[rank->rank] = rank;
-	comm->njoined++;
-	spin_unlock(&comm->lock);
-	comm->nendpoints++;
-	zc_comm_memory(comm, sizeof(*rank));
-	atomic_inc(&zc_totals.ranks);
-	wake_up_all(&comm->waitq);
-}
-
-/* Give an endpoint a communicator, a worker and a notifier; under zc_comms_lock */
-static int zc_rank_join(struct zc_rank *rank, const struct zcoll_join *args, u32 node,
-			struct zc_text *why)
-{
-	struct zc_comm *comm;
+	struct zc_comm *comm = zc_comm_find(args->key);
 	int err;
 
-	comm = zc_comm_get(args, node, why);
-	if (IS_ERR(comm))
-		return PTR_ERR(comm);
-	err = zc_worker_add(comm);
-	if (err) {
-		zc_text_add(why, "rank %u: no kernel thread for it", rank->rank);
-		goto out_comm;
-	}
-	rank->comm = comm;
-	err = mmu_notifier_register(&rank->notifier, rank->mm);
-	if (err) {
-		rank->comm = NULL;
-		zc_text_add(why, "rank %u: no kernel memory to watch its process", rank->rank);
-		goto out_comm;
-	}
-	zc_rank_publish(comm, rank);
-	return 0;
-
-out_comm:
-	/* A worker more than needed does no harm to a communicator that stays */
-	if (!comm->nendpoints)
-		zc_comm_destroy(comm);
-	return err;
-}
-
-/* All ranks must be on one node. Return: 0, or a negative errno. */
-static int zc_join_node(const struct zcoll_join *args, u32 *node, struct zc_text *why)
-{
-	u32 __user *map = u64_to_user_ptr(args->node_map);
-	u32 i, other;
-
-	*node = 0;
-	if (!args->node_map)
-		return 0;
-	if (get_user(*node, map)) {
-		zc_text_add(why, "rank %u: node map cannot be read", args->rank);
-		return -EFAULT;
-	}
-	for (i = 1; i < args->nranks; i++) {
-		if (get_user(other, map + i)) {
-			zc_text_add(why, "rank %u: node map cannot be read", args->rank);
-			return -EFAULT;
-		}
-		if (other != *node) {
-			zc_text_add(why, "rank 0 is on node %u, rank %u on node %u: this module does one node only",
-				    *node, i, other);
-			return -EOPNOTSUPP;
-		}
-	}
-	return 0;
-}
-
-static int zc_join_check(const struct zcoll_join *args, struct zc_text *why)
-{
-	if (args->flags || args->__reserved) {
-		zc_text_add(why, "unknown flags, or reserved field not zero");
-		return -EINVAL;
-	}
-	if (!args->nranks || args->nranks > ZCOLL_MAX_RANKS) {
-		zc_text_add(why, "%u ranks, allowed are 1 to %u", args->nranks, ZCOLL_MAX_RANKS);
-		return -EINVAL;
-	}
-	if (args->rank >= args->nranks) {
-		zc_text_add(why, "rank %u of %u", args->rank, args->nranks);
-		return -EINVAL;
-	}
-	if (args->deadline_ns > ZCOLL_MAX_DEADLINE_NS) {
-		zc_text_add(why, "rank %u: deadline of %llu ns, allowed are %llu", args->rank,
-			    args->deadline_ns, ZCOLL_MAX_DEADLINE_NS);
-		return -EINVAL;
-	}
-	return 0;
+	if (!comm)
+		return zc_comm_make(args, node, why);
+	err = zc_comm_admits(comm, args, node, why);
+	if (err)
+		return ERR_PTR(err);
+	refcount_inc(&comm->ref);
+	return comm;
 }
 
 /**
- * zc_comm_join - make the caller a rank
- * @args: checked for size only
+ * zc_comm_enter - put an endpoint into the communicator that @args name
+ * @rank: the endpoint, complete but for @rank->comm
+ * @args: checked
+ * @node: the node number of all ranks
  * @why: gets the text of a failure
  *
- * Return: a new file descriptor, or a negative errno.
- */
-int zc_comm_join(const struct zcoll_join *args, struct zc_text *why)
-{
-	struct zc_rank *rank;
-	struct file *file;
-	u32 node;
-	int err, fd;
-
-	err = zc_join_check(args, why);
-	if (!err)
-		err = zc_join_node(args, &node, why);
-	if (err)
-		return err;
-	fd = get_unused_fd_flags(O_CLOEXEC);
-	if (fd < 0) {
-		zc_text_add(why, "rank %u: no file descriptor left", args->rank);
-		return fd;
-	}
-	err = -ENOMEM;
-	rank = zc_rank_alloc(args);
-	if (!rank) {
-		zc_text_add(why, "rank %u: no kernel memory for an endpoint", args->rank);
-		goto out_fd;
-	}
-	/* First the file, so that a rank that others can see is never taken back */
-	file = anon_inode_getfile("[zcoll]", &zc_endpoint_fops, rank, O_RDWR);
-	if (IS_ERR(file)) {
-		zc_text_add(why, "rank %u: no kernel memory for a file", args->rank);
-		err = PTR_ERR(file);
-		zc_rank_free(rank);
-		goto out_fd;
-	}
-	mutex_lock(&zc_comms_lock);
-	err = zc_rank_join(rank, args, node, why);
-	mutex_unlock(&zc_comms_lock);
-	if (err) {
-		fput(file);
-		goto out_fd;
-	}
-	fd_install(fd, file);
-	return fd;
-
-out_fd:
-	put_unused_fd(fd);
-	return err;
-}
-
-static bool zc_rank_quiet(struct zc_rank *rank)
-{
-	bool quiet;
-
-	spin_lock(&rank->comm->lock);
-	quiet = !rank->inflight;
-	spin_unlock(&rank->comm->lock);
-	return quiet;
-}
-
-static void zc_rank_drop_buffers(struct zc_rank *rank)
-{
-	struct zc_buf *buf;
-	unsigned long handle;
-
-	xa_for_each(&rank->bufs, handle, buf)
-		if (xa_erase(&rank->bufs, handle))
-			zc_rank_forget_buffer(rank, buf);
-}
-
-/* An operation waits for this rank, or this rank waits for others */
-static bool zc_rank_needed(struct zc_rank *rank)
-{
-	struct zc_comm *comm = rank->comm;
-	u32 i;
-
-	for (i = 0; i < ZC_WINDOW; i++)
-		if (comm->ops[i].state == ZC_OP_WAITING)
-			return true;
-	return rank->inflight;
-}
-
-/**
- * zc_rank_leave - a rank takes no further part
- * @rank: the endpoint
+ * Other ranks see the endpoint from here on.
  *
- * If operations are in flight the communicator is revoked, so that they end
- * quickly: a holder looks between two pieces.
+ * Return: 0, or a negative errno.
  */
-void zc_rank_leave(struct zc_rank *rank)
+int zc_comm_enter(struct zc_rank *rank, const struct zcoll_join *args, u32 node,
+		  struct zc_text *why)
 {
-	struct zc_comm *comm = rank->comm;
+	struct zc_comm *comm;
 
+	if (mutex_lock_interruptible(&zc_comms_lock))
+		return -ERESTARTNOINTR;
+	comm = zc_comm_get(args, node, why);
+	if (IS_ERR(comm)) {
+		mutex_unlock(&zc_comms_lock);
+		return PTR_ERR(comm);
+	}
+	rank->comm = comm;
+	rank->worker_wanted = zc_worker_start(rank->worker, comm);
+	comm->nmembers++;
+	zc_comm_memory(comm, sizeof(*rank));
 	spin_lock(&comm->lock);
-	if (!rank->left) {
-		rank->left = true;
-		comm->nleft++;
-		if (zc_rank_needed(rank))
-			zc_comm_failf(comm, -ESHUTDOWN,
-				      "rank %u left with operations in flight, the oldest %llu",
-				      rank->rank, comm->base);
-	}
+	comm->ranks[array_index_nospec(rank->rank, comm->nranks)] = rank;
+	comm->njoined++;
 	spin_unlock(&comm->lock);
+	mutex_unlock(&zc_comms_lock);
+	wake_up_all(&comm->pollq);
+	return 0;
 }
 
 /**
- * zc_rank_settle - wait until no submission of a rank that has left is in flight
- * @rank: the endpoint
+ * zc_comm_exit - take an endpoint out of its communicator
+ * @rank: the endpoint; it has left, and no submission of it is in flight
  *
- * Its buffers are given back then.
- *
- * Return: 0, or -ERESTARTSYS: call again.
+ * Nobody finds the endpoint any more. Its reference to the communicator stays.
  */
-int zc_rank_settle(struct zc_rank *rank)
-{
-	int err;
-
-	err = wait_event_interruptible(rank->comm->waitq, zc_rank_quiet(rank));
-	if (!err)
-		zc_rank_drop_buffers(rank);
-	return err;
-}
-
-/* The rank is in no communicator any more: nobody finds it */
-static void zc_rank_unpublish(struct zc_rank *rank)
+void zc_comm_exit(struct zc_rank *rank)
 {
 	struct zc_comm *comm = rank->comm;
 
@@ -454,27 +279,9 @@ static void zc_rank_unpublish(struct zc_rank *rank)
 	comm->ranks[rank->rank] = NULL;
 	spin_unlock(&comm->lock);
 	zc_comm_memory(comm, -(ssize_t)sizeof(*rank));
-	atomic_dec(&zc_totals.ranks);
-	if (!--comm->nendpoints)
-		zc_comm_destroy(comm);
-	mutex_unlock(&zc_comms_lock);
-}
-
-/**
- * zc_rank_free - end an endpoint whose file is gone
- * @rank: the endpoint; it may not have joined
- *
- * Waits for submissions in flight, without signals: they are about to end.
- */
-void zc_rank_free(struct zc_rank *rank)
-{
-	if (rank->comm) {
-		zc_rank_leave(rank);
-		wait_event(rank->comm->waitq, zc_rank_quiet(rank));
-		mmu_notifier_unregister(&rank->notifier, rank->mm);
-		zc_rank_drop_buffers(rank);
-		zc_rank_unpublish(rank);
+	if (!--comm->nmembers) {
+		list_del(&comm->link);
+		zc_ncomms--;
 	}
-	xa_destroy(&rank->bufs);
-	kvfree(rank);
+	mutex_unlock(&zc_comms_lock);
 }

@@ -8,18 +8,16 @@
 #ifndef ZCOLL_COMPAT_H
 #define ZCOLL_COMPAT_H
 
+#include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/types.h>
+#ifdef CONFIG_X86
 #include <asm/cpufeature.h>
 #include <asm/fpu/api.h>
-
-#if __has_include(<linux/io_uring/cmd.h>)
-#include <linux/io_uring/cmd.h>
-#else
-#include <linux/io_uring.h>
 #endif
 
 #include "compat_probes.h"
+#include "compat/uring.h"
 
 /* ---- io_uring commands ---- */
 
@@ -77,6 +75,11 @@ static inline bool zc_compat_in_exec(struct task_struct *task)
 {
 	return false;
 }
+
+static inline bool zc_compat_ring_dying(struct io_uring_cmd *ucmd)
+{
+	return false;
+}
 #else
 #define ZC_COMPAT_CANCEL false
 
@@ -95,32 +98,55 @@ static inline bool zc_compat_in_exec(struct task_struct *task)
 {
 	return task->in_execve && (READ_ONCE(task->__state) & TASK_INTERRUPTIBLE);
 }
+
+/* Is the ring of a command in flight being closed? Its request is around the command. */
+static inline bool zc_compat_ring_dying(struct io_uring_cmd *ucmd)
+{
+	struct io_kiocb *request = cmd_to_io_kiocb(ucmd);
+
+	return percpu_ref_is_dying(&request->ctx->refs);
+}
 #endif
 
 /* ---- SIMD ---- */
 
-/* Process context. No sleep, no fault, until the end. */
+#ifndef CONFIG_64BIT
+#error "zcoll needs a 64-bit kernel: buffers are mapped whole"
+#endif
+
+/*
+ * Process context. No sleep, no fault, until the end. Where there is no kernel FPU
+ * section (User-Mode Linux) registers are kept by not being scheduled away.
+ */
 static inline void zc_compat_simd_begin(void)
 {
+	preempt_disable();
+#ifdef CONFIG_X86
 	kernel_fpu_begin();
+#endif
 }
 
 static inline void zc_compat_simd_end(void)
 {
+#ifdef CONFIG_X86
 	kernel_fpu_end();
+#endif
+	preempt_enable();
 }
 
+static inline bool zc_compat_cpu_plain(void)
+{
+	return true;
+}
+
+/* Loops beyond the reference, worst first: rows of { loops, whether the CPU has them } */
+#ifdef CONFIG_X86
 /* User-Mode Linux runs as a process: what its host enabled is enabled */
 #ifdef CONFIG_UML
 #define zc_compat_xfeatures(mask) true
 #else
 #define zc_compat_xfeatures(mask) cpu_has_xfeatures(mask, NULL)
 #endif
-
-static inline bool zc_compat_cpu_plain(void)
-{
-	return true;
-}
 
 static inline bool zc_compat_cpu_sse2(void)
 {
@@ -139,5 +165,13 @@ static inline bool zc_compat_cpu_avx512(void)
 	       boot_cpu_has(X86_FEATURE_AVX512DQ) && boot_cpu_has(X86_FEATURE_AVX512VL) &&
 	       zc_compat_cpu_avx2() && zc_compat_xfeatures(XFEATURE_MASK_AVX512);
 }
+
+#define ZC_COMPAT_ISAS				\
+	{ &zc_fold_sse2, zc_compat_cpu_sse2 },	\
+	{ &zc_fold_avx2, zc_compat_cpu_avx2 },	\
+	{ &zc_fold_avx512, zc_compat_cpu_avx512 },
+#else
+#define ZC_COMPAT_ISAS
+#endif
 
 #endif /* ZCOLL_COMPAT_H */

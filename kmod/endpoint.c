@@ -7,7 +7,6 @@
  * back if the ioctl has outputs.
  */
 #include <linux/fs.h>
-#include <linux/nospec.h>
 #include <linux/poll.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -26,6 +25,26 @@ void zc_rank_forget_buffer(struct zc_rank *rank, struct zc_buf *buf)
 	zc_buf_put(buf);
 }
 
+/*
+ * Allocating may drop the table's lock, so whether it is closed is looked at before
+ * and after.
+ */
+static int zc_buffer_insert(struct zc_rank *rank, struct zc_buf *buf, u32 *handle)
+{
+	int err = -ESHUTDOWN;
+
+	xa_lock(&rank->bufs);
+	if (!rank->bufs_closed)
+		err = __xa_alloc(&rank->bufs, handle, buf, XA_LIMIT(1, ZC_MAX_BUFFERS),
+				 GFP_KERNEL);
+	if (!err && rank->bufs_closed) {
+		__xa_erase(&rank->bufs, *handle);
+		err = -ESHUTDOWN;
+	}
+	xa_unlock(&rank->bufs);
+	return err;
+}
+
 static int zc_buffer_add(struct zc_rank *rank, struct zcoll_buf *args, struct zc_text *why)
 {
 	struct zc_buf *buf;
@@ -36,10 +55,6 @@ static int zc_buffer_add(struct zc_rank *rank, struct zcoll_buf *args, struct zc
 		zc_text_add(why, "unknown flags, or length 0");
 		return -EINVAL;
 	}
-	if (READ_ONCE(rank->left)) {
-		zc_text_add(why, "it has left the communicator");
-		return -ESHUTDOWN;
-	}
 	buf = zc_buf_pin(args->addr, args->len, why);
 	if (IS_ERR(buf))
 		return PTR_ERR(buf);
@@ -48,16 +63,16 @@ static int zc_buffer_add(struct zc_rank *rank, struct zcoll_buf *args, struct zc
 	if (buf->vmapped)
 		atomic_inc(&rank->nvmapped);
 	atomic64_add(buf->npages, &rank->pinned);
-	err = xa_alloc(&rank->bufs, &args->handle, buf, XA_LIMIT(1, ZC_MAX_BUFFERS),
-		       GFP_KERNEL);
-	if (err) {
-		zc_rank_forget_buffer(rank, buf);
-		if (err == -EBUSY) {
-			zc_text_add(why, "%d buffers are registered, the limit", ZC_MAX_BUFFERS);
-			return -ENOSPC;
-		}
-		zc_text_add(why, "no kernel memory");
+	err = zc_buffer_insert(rank, buf, &args->handle);
+	if (!err)
+		return 0;
+	zc_rank_forget_buffer(rank, buf);
+	if (err == -EBUSY) {
+		zc_text_add(why, "%d buffers are registered, the limit", ZC_MAX_BUFFERS);
+		return -ENOSPC;
 	}
+	zc_text_add(why, err == -ESHUTDOWN ? "it has left the communicator" :
+		    "no kernel memory");
 	return err;
 }
 
@@ -84,6 +99,15 @@ static int zc_ioctl_unregister(void *priv, void *arg)
 		return -ENOENT;
 	zc_rank_forget_buffer(rank, buf);
 	return 0;
+}
+
+/* The handle is one that nobody has been told */
+static void zc_ioctl_register_undo(void *priv, void *arg)
+{
+	struct zcoll_buf *args = arg;
+	struct zcoll_unbuf unbuf = { .handle = args->handle };
+
+	zc_ioctl_unregister(priv, &unbuf);
 }
 
 static int zc_ioctl_leave(void *priv, void *arg)
@@ -135,7 +159,7 @@ static int zc_ioctl_wait(void *priv, void *arg)
 
 	if (args->flags || args->__reserved)
 		return -EINVAL;
-	return zc_call_wait(priv, args->seq, args->timeout_ns, &args->result);
+	return zc_call_wait(priv, args->seq, &args->timeout_ns, &args->result);
 }
 
 static int zc_ioctl_allreduce(void *priv, void *arg)
@@ -189,7 +213,7 @@ static int zc_status_missing(struct zc_comm *comm, const struct zcoll_status *ar
 	u32 __user *to = u64_to_user_ptr(args->missing);
 	u32 i, n = 0;
 
-	if (!args->missing)
+	if (!args->missing || args->state != ZCOLL_STATE_WAITING)
 		return 0;
 	for (i = 0; i < comm->nranks && n < args->missing_len; i++) {
 		bool missing;
@@ -211,6 +235,10 @@ static void zc_status_comm(struct zc_comm *comm, struct zcoll_status *args,
 		args->state = ZCOLL_STATE_DONE;
 		args->result = comm->error;
 		zc_text_add(text, "%s", comm->text);
+	} else if (comm->nleft) {
+		args->state = ZCOLL_STATE_DONE;
+		args->result = -ESHUTDOWN;
+		zc_text_add(text, "rank %u has left the communicator", comm->first_left);
 	} else if (comm->njoined < comm->nranks) {
 		args->state = ZCOLL_STATE_WAITING;
 		zc_text_add(text, "%u of %u ranks have joined", comm->njoined, comm->nranks);
@@ -263,6 +291,8 @@ static void zc_status_op(struct zc_rank *rank, struct zcoll_status *args,
 		zc_text_add(text, "all-reduce %llu: %u of %u ranks have called; missing: ",
 			    op->seq, op->arrived, comm->nranks);
 		zc_text_add_ranks(text, comm, op->seq);
+	} else if (reject) {
+		zc_text_add(text, "%s", reject->text);
 	}
 }
 
@@ -297,7 +327,8 @@ static int zc_ioctl_status(void *priv, void *arg)
 static const struct zc_ioctl zc_endpoint_ioctls[] = {
 	ZC_IOCTL(ZCOLL_IOC_LEAVE, zc_ioctl_leave, zcoll_flags, flags, ZC_OWNER),
 	ZC_IOCTL(ZCOLL_IOC_ABORT, zc_ioctl_abort, zcoll_flags, flags, 0),
-	ZC_IOCTL(ZCOLL_IOC_REGISTER, zc_ioctl_register, zcoll_buf, text, ZC_OWNER),
+	ZC_IOCTL_UNDO(ZCOLL_IOC_REGISTER, zc_ioctl_register, zc_ioctl_register_undo, zcoll_buf,
+		      text, ZC_OWNER),
 	ZC_IOCTL(ZCOLL_IOC_UNREGISTER, zc_ioctl_unregister, zcoll_unbuf, handle, ZC_OWNER),
 	ZC_IOCTL(ZCOLL_IOC_STATUS, zc_ioctl_status, zcoll_status, __reserved, 0),
 	ZC_IOCTL(ZCOLL_IOC_WAIT, zc_ioctl_wait, zcoll_wait, __reserved, ZC_OWNER),
@@ -320,7 +351,7 @@ static __poll_t zc_endpoint_poll(struct file *file, struct poll_table_struct *wa
 	struct zc_comm *comm = rank->comm;
 	__poll_t events = 0;
 
-	poll_wait(file, &comm->waitq, wait);
+	poll_wait(file, &comm->pollq, wait);
 	if (READ_ONCE(comm->njoined) == comm->nranks)
 		events |= EPOLLIN | EPOLLRDNORM;
 	if (READ_ONCE(comm->error))
@@ -330,7 +361,7 @@ static __poll_t zc_endpoint_poll(struct file *file, struct poll_table_struct *wa
 
 static int zc_endpoint_release(struct inode *inode, struct file *file)
 {
-	zc_rank_free(file->private_data);
+	zc_rank_release(file->private_data);
 	return 0;
 }
 

@@ -20,19 +20,25 @@ static long zc_ioctl_call(const struct zc_ioctl *row, void __user *uarg, void *p
 	if (!(row->flags & ZC_FIXED)) {
 		if (get_user(size, (u32 __user *)uarg))
 			return -EFAULT;
-		if (size < row->min_size || size > PAGE_SIZE)
+		if (size < row->min_size)
 			return -EINVAL;
+		if (size > PAGE_SIZE)
+			return -E2BIG;
 	}
 	ret = copy_struct_from_user(arg, row->size, uarg, size);
 	if (ret)
 		return ret;
 	ret = row->fn(priv, arg);
-	if (ret < 0 || !(_IOC_DIR(row->cmd) & _IOC_READ))
+	/* A call that is started again goes on from what it left in its struct */
+	if ((ret < 0 && ret != -ERESTARTSYS) || !(_IOC_DIR(row->cmd) & _IOC_READ))
 		return ret;
 	/* The size stays what the caller said */
 	if (copy_to_user(uarg + sizeof(u32), arg + sizeof(u32),
-			 min(size, row->size) - sizeof(u32)))
+			 min(size, row->size) - sizeof(u32))) {
+		if (row->undo && !ret)
+			row->undo(priv, arg);
 		return -EFAULT;
+	}
 	return ret;
 }
 
@@ -54,6 +60,8 @@ long zc_ioctl_dispatch(const struct zc_ioctl *table, u32 n, unsigned int cmd,
 
 	for (i = 0; i < n; i++) {
 		if (ZC_CMD_ID(table[i].cmd) != ZC_CMD_ID(cmd))
+			continue;
+		if ((table[i].flags & ZC_FIXED) && table[i].cmd != cmd)
 			continue;
 		if ((table[i].flags & ZC_OWNER) && !owner)
 			return -EPERM;

@@ -23,9 +23,7 @@ static const struct {
 	bool (*usable)(void);
 } zc_isas[] = {
 	{ &zc_fold_ref, zc_compat_cpu_plain },
-	{ &zc_fold_sse2, zc_compat_cpu_sse2 },
-	{ &zc_fold_avx2, zc_compat_cpu_avx2 },
-	{ &zc_fold_avx512, zc_compat_cpu_avx512 },
+	ZC_COMPAT_ISAS
 };
 
 int zc_isa_init(void)

@@ -16,6 +16,8 @@
 struct zc_totals zc_totals;
 /* Ends operations, watches deadlines. Unbound: nobody waits for a busy CPU. */
 struct workqueue_struct *zc_wq;
+/* Frees endpoints, which waits for works of the other one */
+struct workqueue_struct *zc_free_wq;
 
 static int zc_ioctl_info(void *priv, void *arg)
 {
@@ -51,7 +53,7 @@ static int zc_ioctl_join(void *priv, void *arg)
 	struct zc_text why = {};
 	int ret;
 
-	ret = zc_comm_join(args, &why);
+	ret = zc_join(args, &why);
 	if (ret < 0 && zc_text_to_user(why.buf, args->text, args->text_len))
 		return -EFAULT;
 	return ret;
@@ -89,25 +91,38 @@ static int __init zc_init(void)
 	err = zc_isa_init();
 	if (err)
 		return err;
+	err = zc_rank_init();
+	if (err)
+		return err;
+	err = -ENOMEM;
 	zc_wq = alloc_workqueue("zcoll", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!zc_wq)
-		return -ENOMEM;
+		goto out_rank;
+	zc_free_wq = alloc_workqueue("zcoll_free", WQ_UNBOUND, 0);
+	if (!zc_free_wq)
+		goto out_wq;
 	err = misc_register(&zc_device);
 	if (err)
-		goto out_wq;
+		goto out_free_wq;
 	pr_info("ready, folding with %s\n", zc_isa_name());
 	return 0;
 
+out_free_wq:
+	destroy_workqueue(zc_free_wq);
 out_wq:
 	destroy_workqueue(zc_wq);
+out_rank:
+	zc_rank_uninit();
 	return err;
 }
 
-/* Files hold the module, and the last one to go waits for all its works */
+/* Files hold the module; endpoints whose file is gone are waited for here */
 static void __exit zc_exit(void)
 {
 	misc_deregister(&zc_device);
+	destroy_workqueue(zc_free_wq);
 	destroy_workqueue(zc_wq);
+	zc_rank_uninit();
 }
 
 module_init(zc_init);

@@ -16,7 +16,6 @@
 #include <linux/ktime.h>
 #include <linux/minmax.h>
 #include <linux/module.h>
-#include <linux/sched/task.h>
 
 #include "zcoll.h"
 
@@ -27,8 +26,8 @@ MODULE_PARM_DESC(stream_bytes, "operations that read and write more than this ma
 /* Bytes of all inputs and outputs in a chunk */
 #define ZC_CHUNK_BYTES SZ_256K
 
-/* Fewer bytes of one buffer than this are not worth a loop of their own */
-#define ZC_PIECE_MIN 128
+/* Bytes of one buffer in a piece, at least: what keeps the largest communicator in a section */
+#define ZC_PIECE_MIN 32
 
 static const char * const zc_dtype_names[ZCOLL_NR_TYPES] = {
 	"?", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
@@ -55,10 +54,12 @@ static bool zc_op_differs(const struct zc_op *op, const struct zcoll_cmd *cmd)
 	       op->desc.op != cmd->op;
 }
 
-static void zc_op_differs_text(struct zc_text *text, const struct zc_op *op, u32 rank,
-			       const struct zcoll_cmd *cmd)
+/* Revoke the communicator, and tell which ranks called what */
+static void zc_op_mismatch(struct zc_comm *comm, const struct zc_op *op, u32 rank,
+			   const struct zcoll_cmd *cmd)
 {
 	const struct zcoll_cmd *first = &op->desc;
+	struct zc_text mismatch = {}, *text = &mismatch;
 
 	zc_text_add(text, "all-reduce %llu: rank %u and rank %u differ:", op->seq,
 		    op->first_rank, rank);
@@ -70,6 +71,7 @@ static void zc_op_differs_text(struct zc_text *text, const struct zc_op *op, u32
 	if (first->op != cmd->op)
 		zc_text_add(text, " operator %s and %s;", zc_op_names[first->op],
 			    zc_op_names[cmd->op]);
+	zc_comm_fail(comm, -EPROTO, text);
 }
 
 /* Is this sequence number one that the rank may call now? */
@@ -85,19 +87,19 @@ static int zc_op_admit(struct zc_rank *rank, u64 seq, struct zc_text *why)
 		return -ESHUTDOWN;
 	}
 	if (comm->nleft) {
-		zc_text_add(why, "all-reduce %llu: %u ranks have left the communicator",
-			    seq, comm->nleft);
-		zc_comm_fail(comm, -ESHUTDOWN, why);
+		zc_comm_failf(comm, -ESHUTDOWN, "all-reduce %llu: rank %u has left the communicator",
+			      seq, comm->first_left);
 		return -ESHUTDOWN;
 	}
 	if (zc_rank_called(rank, seq) || seq < comm->base) {
-		zc_text_add(why, "rank %u has called operation %llu already; the oldest unfinished one is %llu",
-			    rank->rank, seq, comm->base);
+		zc_text_add(why, "rank %u has called all-reduce %llu already; ", rank->rank, seq);
+		zc_text_add(why, "the oldest unfinished one is %llu", comm->base);
 		return -EEXIST;
 	}
 	if (seq - comm->base >= ZC_WINDOW || sub->state == ZC_SUB_PENDING) {
-		zc_text_add(why, "rank %u: operation %llu is too far ahead of %llu, the oldest unfinished one (window %u)",
-			    rank->rank, seq, comm->base, ZC_WINDOW);
+		zc_text_add(why, "rank %u: all-reduce %llu is too far ahead: ", rank->rank, seq);
+		zc_text_add(why, "the oldest unfinished one is %llu, the window %u", comm->base,
+			    ZC_WINDOW);
 		return -ENOBUFS;
 	}
 	return 0;
@@ -122,10 +124,11 @@ static u64 zc_op_start(struct zc_comm *comm, struct zc_op *op)
 {
 	u64 width = zc_op_width(comm, op);
 	u32 esize = zc_dtype_size(op->desc.dtype);
+	u64 bytes = ZC_SECTION_BYTES / width * esize;
 
+	BUILD_BUG_ON(2 * ZCOLL_MAX_RANKS * ZC_PIECE_MIN > ZC_SECTION_BYTES);
 	/* Whole cache lines, so that pieces of aligned buffers share none */
-	op->piece = max(round_down(ZC_SECTION_BYTES / width * esize, 64),
-			(u64)ZC_PIECE_MIN) / esize;
+	op->piece = (bytes >= 64 ? round_down(bytes, 64) : ZC_PIECE_MIN) / esize;
 	op->chunk = op->piece * max(ZC_CHUNK_BYTES / (op->piece * width), 1ULL);
 	op->nchunks = DIV_ROUND_UP_ULL(op->desc.count, op->chunk);
 	op->stream = !op->inplace && op->desc.count > stream_bytes / width;
@@ -183,6 +186,7 @@ static void zc_op_deliver_to(struct zc_comm *comm, u32 i, u64 seq, int result)
 	struct zc_rank *rank;
 	struct zc_sub *sub;
 
+	cond_resched();
 	spin_lock(&comm->lock);
 	rank = comm->ranks[i];
 	if (!rank || !zc_rank_called(rank, seq)) {
@@ -199,16 +203,16 @@ static void zc_op_deliver_to(struct zc_comm *comm, u32 i, u64 seq, int result)
 	 */
 	zc_buf_put(sub->send);
 	zc_buf_put(sub->recv);
-	if (sub->task)
-		put_task_struct(sub->task);
 
 	spin_lock(&comm->lock);
 	sub->send = NULL;
 	sub->recv = NULL;
-	sub->task = NULL;
 	sub->result = result;
-	WRITE_ONCE(sub->state, ZC_SUB_DONE);
+	sub->state = ZC_SUB_DONE;
+	zc_waiters_tell(rank, seq, result);
 	rank->inflight--;
+	if (ucmd)
+		rank->ring_inflight--;
 	spin_unlock(&comm->lock);
 	/* From here on the endpoint may be gone */
 	if (ucmd)
@@ -230,6 +234,8 @@ void zc_op_deliver(struct zc_comm *comm, u64 seq, int result)
 	for (i = 0; i < comm->nranks; i++)
 		zc_op_deliver_to(comm, i, seq, result);
 	wake_up_all(&comm->waitq);
+	/* Ranks that leave wait here */
+	wake_up_all(&comm->pollq);
 }
 
 /* Put a call into its operation's row. Return: all have called. */
@@ -247,9 +253,14 @@ static bool zc_op_enter(struct zc_rank *rank, struct zc_call *call, struct zc_op
 	swap(sub->send, call->send);
 	swap(sub->recv, call->recv);
 	sub->ucmd = call->ucmd;
-	if (sub->ucmd)
-		zc_watch_submitter(comm, sub);
 	rank->inflight++;
+	if (sub->ucmd) {
+		rank->ring_inflight++;
+		zc_watch_ring(comm);
+	}
+	if (call->waiter)
+		zc_waiter_add(rank, call->waiter);
+	zc_rejects_forget(rank, cmd->seq);
 	rank->next_seq = max(rank->next_seq, cmd->seq + 1);
 
 	op->src[rank->rank] = zc_call_address(sub->send, cmd->send_buf, cmd->send);
@@ -272,7 +283,7 @@ static bool zc_op_enter(struct zc_rank *rank, struct zc_call *call, struct zc_op
  * zc_op_submit - enter one rank's call into its operation
  * @rank: the endpoint
  * @call: the call; the references to its buffers are taken over on success
- * @why: gets the text of a failure, unless the communicator is revoked
+ * @why: gets the text of a failure, unless that revokes the communicator
  *
  * A small operation is done by the last caller at once, in here. The owner of a
  * uring command must not touch it after success.
@@ -296,8 +307,7 @@ int zc_op_submit(struct zc_rank *rank, struct zc_call *call, struct zc_text *why
 	if (op->state == ZC_OP_FREE || op->seq != seq) {
 		zc_op_open(op, rank->rank, &call->cmd);
 	} else if (zc_op_differs(op, &call->cmd)) {
-		zc_op_differs_text(why, op, rank->rank, &call->cmd);
-		zc_comm_fail(comm, -EPROTO, why);
+		zc_op_mismatch(comm, op, rank->rank, &call->cmd);
 		err = -EPROTO;
 		goto out_unlock;
 	}
@@ -317,7 +327,7 @@ int zc_op_submit(struct zc_rank *rank, struct zc_call *call, struct zc_text *why
 	}
 	spin_unlock(&comm->lock);
 	if (by_caller) {
-		zc_work_run(comm, op, &comm->help_pieces);
+		zc_work_run(comm, op, NULL);
 		zc_work_put(comm, op);
 	} else {
 		zc_work_kick(comm, nchunks, blocking);
@@ -351,6 +361,5 @@ void zc_op_fail_fn(struct work_struct *work)
 		if (ended)
 			zc_op_deliver(comm, seq, comm->error);
 	}
-	/* Callers that wait for no operation: poll() */
-	wake_up_all(&comm->waitq);
+	wake_up_all(&comm->pollq);
 }

@@ -13,10 +13,12 @@
  * away, newer kernels say so (compat.h): other ranks take part, so the
  * communicator is revoked, and the command completed by the ordinary path.
  *
- * Memory that is not registered has to be pinned, which may take long: such a
- * command is sent to an io_uring worker.
+ * Memory that is not registered is pinned while the command is issued, as other
+ * drivers with passthrough commands do, and not by an io_uring worker later: so a
+ * command is in its operation when the call that submits it returns.
  */
 #include <linux/file.h>
+#include <linux/sched/signal.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
@@ -76,6 +78,14 @@ static int zc_uring_copy(struct io_uring_cmd *ucmd, struct zcoll_cmd *cmd,
 	return 0;
 }
 
+/* Is the caller ending, or in exec? Its address space will go, but later. */
+static bool zc_uring_owner_dies(const struct zc_rank *rank)
+{
+	return current->mm == rank->mm &&
+	       (current->in_execve || current->signal->group_exec_task ||
+		(current->signal->flags & SIGNAL_GROUP_EXIT));
+}
+
 /* The ring, or the task that submitted, goes away. Called under the ring's lock. */
 static void zc_uring_cancel(struct zc_rank *rank, struct io_uring_cmd *ucmd)
 {
@@ -83,16 +93,18 @@ static void zc_uring_cancel(struct zc_rank *rank, struct io_uring_cmd *ucmd)
 	struct zc_comm *comm = rank->comm;
 
 	spin_lock(&comm->lock);
-	if (zc_rank_called(rank, seq) && zc_rank_sub(rank, seq)->ucmd == ucmd)
-		zc_comm_failf(comm, -ECANCELED,
-			      "the ring of rank %u was closed, or its task ended, with all-reduce %llu in flight",
+	if (!zc_rank_called(rank, seq) || zc_rank_sub(rank, seq)->ucmd != ucmd)
+		goto out_unlock;
+	if (zc_uring_owner_dies(rank))
+		zc_comm_failf(comm, -EOWNERDEAD,
+			      "the process of rank %u ended (exit, kill or exec) with all-reduce %llu in flight",
 			      rank->rank, seq);
+	else
+		zc_comm_failf(comm, -ECANCELED,
+			      "the ring of rank %u was closed, or its thread ended, with all-reduce %llu in flight",
+			      rank->rank, seq);
+out_unlock:
 	spin_unlock(&comm->lock);
-}
-
-static bool zc_uring_must_pin(const struct zcoll_cmd *cmd)
-{
-	return cmd->count && (cmd->send_buf == ZCOLL_NO_BUF || cmd->recv_buf == ZCOLL_NO_BUF);
 }
 
 static int zc_uring_allreduce(struct zc_rank *rank, struct io_uring_cmd *ucmd,
@@ -104,11 +116,11 @@ static int zc_uring_allreduce(struct zc_rank *rank, struct io_uring_cmd *ucmd,
 
 	if (current->mm != rank->mm)
 		return -EPERM;
+	if (ucmd->flags & IORING_URING_CMD_FIXED)
+		return -EINVAL;
 	err = zc_uring_copy(ucmd, &call.cmd, issue_flags);
 	if (err)
 		return err;
-	if (zc_uring_must_pin(&call.cmd) && (issue_flags & IO_URING_F_NONBLOCK))
-		return -EAGAIN;
 	err = zc_call_prepare(rank, &call);
 	if (err)
 		return err;

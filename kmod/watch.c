@@ -5,22 +5,24 @@
  * Deadlines: an operation that has not ended at the earliest deadline any of its
  * ranks gave revokes the communicator.
  *
- * exec: before 6.7, io_uring lets no driver cancel a command, and exec waits for
- * the commands in flight of the caller before anything else tells of it. So while
- * such commands wait for other ranks, the watch looks whether who submitted them
- * sleeps inside exec; seen twice in a row, it is.
+ * Rings, before 6.7: io_uring does not tell when a ring is closed or a task calls
+ * exec with commands in flight, and both then wait for the commands: exec before
+ * anything else tells of it, a closed ring in a kernel worker for ever. So while
+ * there are such commands the watch looks, ten times a second, whether their ring
+ * is being closed, and whether their process sleeps inside exec.
  *
  * One delayed work for each communicator, armed only when there is something to
  * watch; zc_comm.watch_at, under zc_comm.lock, tells for when.
  */
 #include <linux/ktime.h>
+#include <linux/pid.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
-#include <linux/sched/task.h>
 
 #include "compat.h"
 #include "zcoll.h"
 
-#define ZC_EXEC_TICK_NS (100 * NSEC_PER_MSEC)
+#define ZC_RING_TICK_NS (100 * NSEC_PER_MSEC)
 
 /* Under zc_comm.lock */
 void zc_watch_arm(struct zc_comm *comm, ktime_t at)
@@ -36,48 +38,69 @@ void zc_watch_arm(struct zc_comm *comm, ktime_t at)
 }
 
 /* A uring command enters its operation; under zc_comm.lock */
-void zc_watch_submitter(struct zc_comm *comm, struct zc_sub *sub)
+void zc_watch_ring(struct zc_comm *comm)
 {
-	if (zc_uring_cancel_known())
-		return;
-	/* An io_uring worker submits for a thread of this process */
-	sub->task = get_task_struct(current->flags & PF_IO_WORKER ? current->group_leader :
-				    current);
-	sub->execs = 0;
-	zc_watch_arm(comm, ktime_add_ns(ktime_get(), ZC_EXEC_TICK_NS));
+	if (!zc_uring_cancel_known())
+		zc_watch_arm(comm, ktime_add_ns(ktime_get(), ZC_RING_TICK_NS));
 }
 
-static bool zc_watch_exec(struct zc_sub *sub)
+/* Has the rank's process been asleep inside exec for a while? */
+static bool zc_watch_in_exec(struct zc_rank *rank, ktime_t now)
 {
-	if (zc_compat_in_exec(sub->task))
-		sub->execs++;
-	else
-		sub->execs = 0;
-	return sub->execs >= 2;
+	struct task_struct *leader;
+	bool in_exec;
+
+	/* By then the thread that called exec is the leader */
+	rcu_read_lock();
+	leader = pid_task(rank->pid, PIDTYPE_TGID);
+	in_exec = leader && zc_compat_in_exec(leader);
+	rcu_read_unlock();
+
+	if (!in_exec)
+		rank->exec_since = 0;
+	else if (!rank->exec_since)
+		rank->exec_since = now;
+	return in_exec && ktime_sub(now, rank->exec_since) >= ZC_RING_TICK_NS / 2;
 }
 
-/* Look for submitters in exec. Return: when to look again. */
-static ktime_t zc_watch_execs(struct zc_comm *comm, const struct zc_op *op, ktime_t now)
+static bool zc_watch_ring_dying(struct zc_rank *rank)
+{
+	u32 i;
+
+	for (i = 0; i < ZC_WINDOW; i++)
+		if (rank->subs[i].ucmd && zc_compat_ring_dying(rank->subs[i].ucmd))
+			return true;
+	return false;
+}
+
+/* Look after one rank's commands in flight. Return: when to look again. */
+static ktime_t zc_watch_rank(struct zc_comm *comm, struct zc_rank *rank, ktime_t now)
+{
+	if (!rank || !rank->ring_inflight)
+		return KTIME_MAX;
+	if (zc_watch_in_exec(rank, now))
+		zc_comm_failf(comm, -EOWNERDEAD,
+			      "rank %u called exec with operations in flight", rank->rank);
+	else if (zc_watch_ring_dying(rank))
+		zc_comm_failf(comm, -ECANCELED,
+			      "the ring of rank %u was closed with operations in flight",
+			      rank->rank);
+	return ktime_add_ns(now, ZC_RING_TICK_NS);
+}
+
+/* The lock is dropped between ranks: there may be many */
+static ktime_t zc_watch_rings(struct zc_comm *comm, ktime_t now)
 {
 	ktime_t again = KTIME_MAX;
 	u32 i;
 
-	for (i = 0; i < comm->nranks; i++) {
-		struct zc_rank *rank = comm->ranks[i];
-		struct zc_sub *sub;
-
-		if (!rank || !zc_rank_called(rank, op->seq))
-			continue;
-		sub = zc_rank_sub(rank, op->seq);
-		if (!sub->task)
-			continue;
-		if (zc_watch_exec(sub)) {
-			zc_comm_failf(comm, -EOWNERDEAD,
-				      "rank %u called exec with all-reduce %llu in flight",
-				      i, op->seq);
-			return KTIME_MAX;
-		}
-		again = ktime_add_ns(now, ZC_EXEC_TICK_NS);
+	if (zc_uring_cancel_known())
+		return again;
+	for (i = 0; i < comm->nranks && !comm->error; i++) {
+		again = min(again, zc_watch_rank(comm, comm->ranks[i], now));
+		spin_unlock(&comm->lock);
+		cond_resched();
+		spin_lock(&comm->lock);
 	}
 	return again;
 }
@@ -98,15 +121,13 @@ static void zc_watch_expired(struct zc_comm *comm, const struct zc_op *op)
 	zc_comm_fail(comm, -ETIMEDOUT, &text);
 }
 
-void zc_watch_fn(struct work_struct *work)
+/* Return: the next deadline */
+static ktime_t zc_watch_deadlines(struct zc_comm *comm, ktime_t now)
 {
-	struct zc_comm *comm = container_of(to_delayed_work(work), struct zc_comm, watch_work);
-	ktime_t now = ktime_get(), again = KTIME_MAX;
+	ktime_t again = KTIME_MAX;
 	u64 seq;
 
-	spin_lock(&comm->lock);
-	comm->watch_at = KTIME_MAX;
-	for (seq = comm->base; seq < comm->base + ZC_WINDOW && !comm->error; seq++) {
+	for (seq = comm->base; seq < comm->base + ZC_WINDOW; seq++) {
 		struct zc_op *op = zc_comm_op(comm, seq);
 
 		if (op->seq != seq || (op->state != ZC_OP_WAITING && op->state != ZC_OP_RUNNING))
@@ -116,9 +137,20 @@ void zc_watch_fn(struct work_struct *work)
 			break;
 		}
 		again = min(again, op->deadline);
-		if (op->state == ZC_OP_WAITING)
-			again = min(again, zc_watch_execs(comm, op, now));
 	}
+	return again;
+}
+
+void zc_watch_fn(struct work_struct *work)
+{
+	struct zc_comm *comm = container_of(to_delayed_work(work), struct zc_comm, watch_work);
+	ktime_t now = ktime_get(), rings, again;
+
+	spin_lock(&comm->lock);
+	comm->watch_at = KTIME_MAX;
+	/* This one drops the lock, and may see the watch armed again meanwhile */
+	rings = zc_watch_rings(comm, now);
+	again = min(rings, zc_watch_deadlines(comm, now));
 	if (again != KTIME_MAX && !comm->error)
 		zc_watch_arm(comm, again);
 	spin_unlock(&comm->lock);

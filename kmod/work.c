@@ -8,8 +8,9 @@
  * the kernel; a user thread that is stopped or computes is never needed.
  *
  * Workers: at most one per local rank, and no more than there are CPUs the ranks
- * may use. Each is made by the rank that joins, and takes over its allowed CPUs
- * and its cgroup, so that the work is charged to who wants it.
+ * may use. Each is made by the rank that joins, takes over its allowed CPUs and its
+ * cgroup, so that the work is charged to who wants it, and ends with it: without
+ * that rank there is no work.
  *
  * A chunk is folded piece by piece: a piece is one SIMD section (preemption is off
  * in it), and between pieces there is room to schedule and to notice that the
@@ -23,10 +24,10 @@
 #include "compat.h"
 #include "zcoll.h"
 
-/* A worker thread, in zc_comm.workers; made and stopped under zc_comms_lock */
 struct zc_worker {
-	struct list_head link;
 	struct task_struct *task;
+	struct zc_comm *comm;
+	cpumask_var_t cpus;
 };
 
 /**
@@ -84,15 +85,16 @@ static bool zc_work_chunk(struct zc_comm *comm, struct zc_op *op, u64 first)
  * zc_work_run - take and fold chunks until there are none left
  * @comm: the communicator
  * @op: an operation that the caller holds
- * @pieces: counter of chunks done
+ * @waiter: what the caller would rather return for, or NULL
  *
- * A caller that is being killed stops early; see zc_work_put().
+ * A caller that stops early leaves chunks behind; see zc_work_put().
  */
-void zc_work_run(struct zc_comm *comm, struct zc_op *op, atomic64_t *pieces)
+void zc_work_run(struct zc_comm *comm, struct zc_op *op, const struct zc_waiter *waiter)
 {
+	bool worker = current->flags & PF_KTHREAD;
 	u64 chunk, done = 0;
 
-	while (!fatal_signal_pending(current)) {
+	while (!(waiter ? zc_waiter_stop(waiter) : fatal_signal_pending(current))) {
 		chunk = atomic64_fetch_inc(&op->next);
 		if (chunk >= op->nchunks)
 			break;
@@ -102,7 +104,7 @@ void zc_work_run(struct zc_comm *comm, struct zc_op *op, atomic64_t *pieces)
 		}
 		done++;
 	}
-	atomic64_add(done, pieces);
+	atomic64_add(done, worker ? &comm->work_pieces : &comm->help_pieces);
 }
 
 /**
@@ -111,28 +113,28 @@ void zc_work_run(struct zc_comm *comm, struct zc_op *op, atomic64_t *pieces)
  * @op: an operation that the caller holds
  *
  * The last holder of an operation whose chunks are all done, or that must not go
- * on, gives the verdict. One that leaves chunks behind calls a worker.
+ * on, gives the verdict. One that leaves chunks behind calls workers.
  */
 void zc_work_put(struct zc_comm *comm, struct zc_op *op)
 {
-	u64 seq = op->seq;
-	bool taken, ended;
+	u64 seq = op->seq, left;
+	bool ended;
 	int result = 0;
 
 	spin_lock(&comm->lock);
-	taken = atomic64_read(&op->next) >= op->nchunks;
-	if (taken)
+	left = op->nchunks - min_t(u64, atomic64_read(&op->next), op->nchunks);
+	if (!left)
 		zc_op_not_runnable(comm, op);
-	ended = !--op->holders && (taken || comm->error);
+	ended = !--op->holders && (!left || comm->error);
 	if (ended) {
-		result = op->cut || !taken ? comm->error : 0;
+		result = op->cut || left ? comm->error : 0;
 		zc_op_conclude(comm, op, result);
 	}
 	spin_unlock(&comm->lock);
 	if (ended)
 		zc_op_deliver(comm, seq, result);
-	else if (!taken)
-		wake_up(&comm->workq);
+	else if (left)
+		wake_up_nr(&comm->workq, min_t(u64, left, comm->nranks));
 }
 
 /**
@@ -158,64 +160,85 @@ void zc_work_kick(struct zc_comm *comm, u64 nchunks, bool caller_helps)
 
 static int zc_worker_fn(void *data)
 {
-	struct zc_comm *comm = data;
+	struct zc_worker *worker = data;
+	struct zc_comm *comm = worker->comm;
 	struct zc_op *op;
 
+	/* Here, for what made this thread may have set others */
+	set_cpus_allowed_ptr(current, worker->cpus);
 	while (!kthread_should_stop()) {
 		op = NULL;
 		wait_event_idle_exclusive(comm->workq, (op = zc_work_get(comm)) ||
 					  kthread_should_stop());
 		if (!op)
 			continue;
-		zc_work_run(comm, op, &comm->work_pieces);
+		zc_work_run(comm, op, NULL);
 		zc_work_put(comm, op);
 	}
 	return 0;
 }
 
 /**
- * zc_worker_add - give a communicator a worker for the current process
- * @comm: the communicator, under zc_comms_lock
+ * zc_worker_make - make a worker for the current process
+ * @rank: its rank
  *
- * Return: 0, also when there are enough workers, or a negative errno.
+ * It sleeps until zc_worker_start().
+ *
+ * Return: the worker, or an ERR_PTR.
  */
-int zc_worker_add(struct zc_comm *comm)
+struct zc_worker *zc_worker_make(u32 rank)
 {
 	struct zc_worker *worker;
+	int err = -ENOMEM;
 
-	cpumask_or(comm->cpus, comm->cpus, current->cpus_ptr);
-	if (comm->nworkers >= cpumask_weight(comm->cpus))
-		return 0;
 	worker = kzalloc(sizeof(*worker), GFP_KERNEL_ACCOUNT);
 	if (!worker)
-		return -ENOMEM;
-	worker->task = kthread_create(zc_worker_fn, comm, "zcoll/%u", comm->nworkers);
+		return ERR_PTR(err);
+	if (!zalloc_cpumask_var(&worker->cpus, GFP_KERNEL))
+		goto out_free;
+	cpumask_copy(worker->cpus, current->cpus_ptr);
+	worker->task = kthread_create(zc_worker_fn, worker, "zcoll/%u", rank);
 	if (IS_ERR(worker->task)) {
-		int err = PTR_ERR(worker->task);
-
-		kfree(worker);
-		return err;
+		err = PTR_ERR(worker->task);
+		goto out_cpus;
 	}
-	/* Neither is a must: a worker elsewhere is slower or charged to the root */
-	set_cpus_allowed_ptr(worker->task, current->cpus_ptr);
+	/* Not a must: elsewhere its time is charged to the root group */
 	cgroup_attach_task_all(current, worker->task);
-	list_add_tail(&worker->link, &comm->workers);
-	comm->nworkers++;
 	atomic_inc(&zc_totals.workers);
-	wake_up_process(worker->task);
-	return 0;
+	return worker;
+
+out_cpus:
+	free_cpumask_var(worker->cpus);
+out_free:
+	kfree(worker);
+	return ERR_PTR(err);
 }
 
-/* The communicator has no operations any more */
-void zc_workers_stop(struct zc_comm *comm)
+/**
+ * zc_worker_start - give a worker to a communicator
+ * @worker: from zc_worker_make()
+ * @comm: the communicator, under zc_comms_lock
+ *
+ * Return: false if it has enough of them already.
+ */
+bool zc_worker_start(struct zc_worker *worker, struct zc_comm *comm)
 {
-	struct zc_worker *worker, *tmp;
+	cpumask_or(comm->cpus, comm->cpus, worker->cpus);
+	if (comm->nworkers >= cpumask_weight(comm->cpus))
+		return false;
+	comm->nworkers++;
+	worker->comm = comm;
+	wake_up_process(worker->task);
+	return true;
+}
 
-	list_for_each_entry_safe(worker, tmp, &comm->workers, link) {
-		kthread_stop(worker->task);
-		list_del(&worker->link);
-		kfree(worker);
-		atomic_dec(&zc_totals.workers);
-	}
-	comm->nworkers = 0;
+/* Context: may sleep for as long as the worker folds a chunk. NULL is allowed. */
+void zc_worker_stop(struct zc_worker *worker)
+{
+	if (!worker)
+		return;
+	kthread_stop(worker->task);
+	free_cpumask_var(worker->cpus);
+	kfree(worker);
+	atomic_dec(&zc_totals.workers);
 }

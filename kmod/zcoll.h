@@ -17,10 +17,10 @@
  *
  * Lifetimes
  *
- *   An endpoint lives until its file is released. Nothing else holds it: release
- *   ends its part and waits until no submission of it is in flight.
- *   A communicator lives as long as it has endpoints. The last one to go stops
- *   its works and workers before it frees it.
+ *   An endpoint lives until its file is released, and until no submission of it is
+ *   in flight after that (rank.c).
+ *   A communicator is counted: one for each endpoint. Who looks at it holds an
+ *   endpoint's file, or is a worker or a work item that is stopped before.
  *   A buffer is counted: one for its handle, one for each submission that uses it.
  *   An io_uring command in flight is owned by its submission; whoever moves the
  *   submission from PENDING to DONE under zc_comm.lock completes it, and touches
@@ -40,6 +40,7 @@
 #include <linux/mm.h>
 #include <linux/mmu_notifier.h>
 #include <linux/mutex.h>
+#include <linux/refcount.h>
 #include <linux/sizes.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
@@ -54,16 +55,18 @@
 #define ZC_WINDOW	ZCOLL_MAX_WINDOW
 #define ZC_MAX_BUFFERS	4096
 #define ZC_MAX_COMMS	4096
-#define ZC_REJECTS	4
+#define ZC_REJECTS	2
 
 /* All inputs and outputs of an operation done inline, or within one SIMD section */
 #define ZC_INLINE_BYTES	SZ_64K
 #define ZC_SECTION_BYTES SZ_64K
 
 struct io_uring_cmd;
-struct task_struct;
+struct pid;
 struct zc_comm;
 struct zc_rank;
+struct zc_waiter;
+struct zc_worker;
 
 /* ---- text.c: error texts ---- */
 
@@ -185,8 +188,6 @@ enum zc_sub_state {
  * @send: pinned input, NULL if count is 0
  * @recv: pinned output, likewise
  * @ucmd: the io_uring command to complete, NULL for a blocking call
- * @task: who submitted @ucmd, counted, when the exec watch needs it
- * @execs: times in a row that @task was seen in exec
  */
 struct zc_sub {
 	struct zcoll_cmd cmd;
@@ -196,8 +197,6 @@ struct zc_sub {
 	struct zc_buf *send;
 	struct zc_buf *recv;
 	struct io_uring_cmd *ucmd;
-	struct task_struct *task;
-	u32 execs;
 };
 
 /* One rank's call, checked, its memory pinned, on its way into an operation */
@@ -206,6 +205,7 @@ struct zc_call {
 	struct zc_buf *send;
 	struct zc_buf *recv;
 	struct io_uring_cmd *ucmd;
+	struct zc_waiter *waiter;
 };
 
 int zc_op_submit(struct zc_rank *rank, struct zc_call *call, struct zc_text *why);
@@ -220,9 +220,33 @@ int zc_call_prepare(struct zc_rank *rank, struct zc_call *call);
 void *zc_call_address(const struct zc_buf *buf, u32 handle, u64 where);
 int zc_call_submit(struct zc_rank *rank, struct zc_call *call);
 int zc_call_blocking(struct zc_rank *rank, struct zc_call *call);
-int zc_call_wait(struct zc_rank *rank, u64 seq, u64 timeout_ns, s32 *result);
+int zc_call_wait(struct zc_rank *rank, u64 seq, u64 *timeout_ns, s32 *result);
 
-/* ---- comm.c: communicators ---- */
+/* ---- wait.c: waiting for verdicts ---- */
+
+/**
+ * struct zc_waiter - someone who waits for a verdict
+ * @link: in zc_rank.waiters until told
+ * @seq: the operation
+ * @until: CLOCK_MONOTONIC, or KTIME_MAX
+ * @result: the verdict
+ * @done: @result is there
+ */
+struct zc_waiter {
+	struct list_head link;
+	u64 seq;
+	ktime_t until;
+	s32 result;
+	bool done;
+};
+
+void zc_waiter_init(struct zc_waiter *waiter, u64 seq, ktime_t until);
+void zc_waiter_add(struct zc_rank *rank, struct zc_waiter *waiter);
+void zc_waiters_tell(struct zc_rank *rank, u64 seq, s32 result);
+bool zc_waiter_stop(const struct zc_waiter *waiter);
+int zc_waiter_wait(struct zc_rank *rank, struct zc_waiter *waiter);
+
+/* ---- rank.c: endpoints ---- */
 
 /* An attempt that was refused: its text is kept for ZCOLL_IOC_STATUS */
 struct zc_reject {
@@ -236,12 +260,22 @@ struct zc_reject {
  * @comm: its communicator
  * @rank: its number
  * @left: it has left, or its process has ended: no new submissions
+ * @exited: it is out of its communicator; of the releasing path
  * @inflight: submissions PENDING
+ * @ring_inflight: of these, uring commands
  * @next_seq: one past the highest sequence number it has called
- * @mm: the address space that is the rank
+ * @mm: the address space that is the rank; the notifier holds it
+ * @pid: the process that joined
+ * @exec_since: when the watch first saw @pid in exec, 0: not now
+ * @worker: the kernel thread it gave the communicator, or NULL
+ * @worker_wanted: the communicator has taken @worker
+ * @waiters: who waits for its verdicts
+ * @died_work: gives the memory of a dead process back
+ * @free_work: frees the endpoint
  * @notifier: tells of the end of @mm
  * @deadline_ns: default deadline
  * @bufs: registered buffers by handle
+ * @bufs_closed: no more of them; under the lock of @bufs
  * @nbufs: their number
  * @nvmapped: of these, with a mapping of their own
  * @pinned: pages pinned by them
@@ -256,10 +290,20 @@ struct zc_rank {
 	struct zc_comm *comm;
 	u32 rank;
 	bool left;
+	bool exited;
+	bool worker_wanted;
+	bool bufs_closed;
 	u32 inflight;
+	u32 ring_inflight;
 	u64 next_seq;
 	struct mm_struct *mm;
+	struct pid *pid;
+	ktime_t exec_since;
 	struct mmu_notifier notifier;
+	struct zc_worker *worker;
+	struct list_head waiters;
+	struct work_struct died_work;
+	struct work_struct free_work;
 	u64 deadline_ns;
 	struct xarray bufs;
 	atomic_t nbufs;
@@ -273,14 +317,16 @@ struct zc_rank {
 
 /**
  * struct zc_comm - a communicator
- * @link: in the list of all
+ * @link: in the list of all, while @nmembers
+ * @ref: endpoints that have not let go
  * @key: its name
  * @uid: who may join
  * @nranks: ranks
  * @node: the node number all of them have in the node map
  * @njoined: ranks that have joined, also those that have gone since
- * @nendpoints: endpoints there are, under zc_comms_lock
+ * @nmembers: endpoints that are in it, under zc_comms_lock
  * @nleft: ranks that have left
+ * @first_left: the first of them
  * @lock: see the head of this file
  * @error: 0, or the negative errno that revoked it; never changes again
  * @text: why
@@ -289,27 +335,35 @@ struct zc_rank {
  * @runnable: operations that have chunks nobody has taken
  * @addresses: room for the operations' @src and @dst
  * @ranks: endpoints by rank, NULL: has not joined or has closed
- * @waitq: callers that wait for verdicts or work, and poll()
+ * @waitq: callers that wait for verdicts or work, exclusively
+ * @pollq: poll(), and ranks that leave
  * @waiters: callers that wait, and would help
  * @workq: idle workers
- * @workers: kernel threads
- * @nworkers: their number
+ * @nworkers: workers it has taken
  * @cpus: union of the CPUs the ranks may use
  * @fail_work: ends operations after @error was set
  * @watch_work: deadlines, and on kernels that need it the exec watch
  * @watch_at: when @watch_work runs next, KTIME_MAX: not armed
  * @kernel_bytes: memory of communicator and endpoints
+ * @ops_done: these and the following: as in struct zcoll_stats
+ * @ops_failed: likewise
+ * @ops_inline: likewise
+ * @bytes_folded: likewise
+ * @work_pieces: likewise
+ * @help_pieces: likewise
  */
 struct zc_comm {
 	struct list_head link;
+	refcount_t ref;
 	u8 key[16];
 	kuid_t uid;
 	u32 nranks;
 	u32 node;
 	u32 njoined;
-	u32 nendpoints;
+	u32 nmembers;
 	u32 nleft;
-	spinlock_t lock;
+	u32 first_left;
+	spinlock_t lock;	/* operations, submissions, endpoints */
 	int error;
 	char text[ZCOLL_TEXT_MAX];
 	u64 base;
@@ -318,9 +372,9 @@ struct zc_comm {
 	void **addresses;
 	struct zc_rank **ranks;
 	wait_queue_head_t waitq;
+	wait_queue_head_t pollq;
 	atomic_t waiters;
 	wait_queue_head_t workq;
-	struct list_head workers;
 	u32 nworkers;
 	cpumask_var_t cpus;
 	struct work_struct fail_work;
@@ -335,11 +389,19 @@ struct zc_comm {
 	atomic64_t help_pieces;
 };
 
-int zc_comm_join(const struct zcoll_join *args, struct zc_text *why);
+int zc_join(const struct zcoll_join *args, struct zc_text *why);
 void zc_rank_leave(struct zc_rank *rank);
 int zc_rank_settle(struct zc_rank *rank);
-void zc_rank_free(struct zc_rank *rank);
-void zc_rank_forget_buffer(struct zc_rank *rank, struct zc_buf *buf);
+void zc_rank_release(struct zc_rank *rank);
+int zc_rank_init(void);
+void zc_rank_uninit(void);
+
+/* ---- comm.c: communicators ---- */
+
+int zc_comm_enter(struct zc_rank *rank, const struct zcoll_join *args, u32 node,
+		  struct zc_text *why);
+void zc_comm_exit(struct zc_rank *rank);
+void zc_comm_put(struct zc_comm *comm);
 void zc_comm_fail(struct zc_comm *comm, int error, const struct zc_text *text);
 __printf(3, 4) void zc_comm_failf(struct zc_comm *comm, int error, const char *fmt, ...);
 
@@ -361,20 +423,31 @@ static inline bool zc_rank_called(struct zc_rank *rank, u64 seq)
 	return sub->state != ZC_SUB_FREE && sub->cmd.seq == seq;
 }
 
+/* A call has been accepted: earlier attempts do not matter any more */
+static inline void zc_rejects_forget(struct zc_rank *rank, u64 seq)
+{
+	u32 i;
+
+	for (i = 0; i < ZC_REJECTS; i++)
+		if (rank->rejects[i].seq == seq)
+			rank->rejects[i].error = 0;
+}
+
 /* ---- work.c: who folds ---- */
 
 struct zc_op *zc_work_get(struct zc_comm *comm);
-void zc_work_run(struct zc_comm *comm, struct zc_op *op, atomic64_t *pieces);
+void zc_work_run(struct zc_comm *comm, struct zc_op *op, const struct zc_waiter *waiter);
 void zc_work_put(struct zc_comm *comm, struct zc_op *op);
 void zc_work_kick(struct zc_comm *comm, u64 nchunks, bool caller_helps);
-int zc_worker_add(struct zc_comm *comm);
-void zc_workers_stop(struct zc_comm *comm);
+struct zc_worker *zc_worker_make(u32 rank);
+bool zc_worker_start(struct zc_worker *worker, struct zc_comm *comm);
+void zc_worker_stop(struct zc_worker *worker);
 
-/* ---- watch.c: deadlines and exec ---- */
+/* ---- watch.c: deadlines and rings ---- */
 
 void zc_watch_fn(struct work_struct *work);
 void zc_watch_arm(struct zc_comm *comm, ktime_t at);
-void zc_watch_submitter(struct zc_comm *comm, struct zc_sub *sub);
+void zc_watch_ring(struct zc_comm *comm);
 
 /* ---- isa.c: loops for this CPU ---- */
 
@@ -392,6 +465,8 @@ bool zc_uring_cancel_known(void);
 
 extern const struct file_operations zc_endpoint_fops;
 
+void zc_rank_forget_buffer(struct zc_rank *rank, struct zc_buf *buf);
+
 /* ---- main.c ---- */
 
 /* What INFO reports of the whole module */
@@ -407,5 +482,6 @@ struct zc_totals {
 
 extern struct zc_totals zc_totals;
 extern struct workqueue_struct *zc_wq;
+extern struct workqueue_struct *zc_free_wq;
 
 #endif /* ZCOLL_KMOD_H */

@@ -2,11 +2,7 @@
 /* Rings that go away are reported (6.7) */
 #include <linux/module.h>
 #include <linux/fs.h>
-#if __has_include(<linux/io_uring/cmd.h>)
-#include <linux/io_uring/cmd.h>
-#else
-#include <linux/io_uring.h>
-#endif
+#include "uring.h"
 
 int probe(struct io_uring_cmd *ucmd, unsigned int issue_flags);
 int probe(struct io_uring_cmd *ucmd, unsigned int issue_flags)

@@ -2,11 +2,7 @@
 /* The command leads to its SQE (6.6) */
 #include <linux/module.h>
 #include <linux/fs.h>
-#if __has_include(<linux/io_uring/cmd.h>)
-#include <linux/io_uring/cmd.h>
-#else
-#include <linux/io_uring.h>
-#endif
+#include "uring.h"
 
 const void *probe(struct io_uring_cmd *ucmd);
 const void *probe(struct io_uring_cmd *ucmd)

@@ -2,11 +2,7 @@
 /* io_uring_cmd_done() takes a second result (until 6.18) */
 #include <linux/module.h>
 #include <linux/fs.h>
-#if __has_include(<linux/io_uring/cmd.h>)
-#include <linux/io_uring/cmd.h>
-#else
-#include <linux/io_uring.h>
-#endif
+#include "uring.h"
 
 void probe(struct io_uring_cmd *ucmd);
 void probe(struct io_uring_cmd *ucmd)

@@ -2,11 +2,7 @@
 /* Task work is given a struct io_tw_req (6.19) */
 #include <linux/module.h>
 #include <linux/fs.h>
-#if __has_include(<linux/io_uring/cmd.h>)
-#include <linux/io_uring/cmd.h>
-#else
-#include <linux/io_uring.h>
-#endif
+#include "uring.h"
 
 static void probe_work(struct io_tw_req tw_req, io_tw_token_t tw)
 {

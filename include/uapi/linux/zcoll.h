@@ -72,7 +72,9 @@
  * -EEXIST               sequence number already used by this rank
  * -ENOBUFS              sequence number beyond the window
  * -EDQUOT               RLIMIT_MEMLOCK would be exceeded
- * -ENOSPC               too many buffers, or communicators
+ * -ENOSPC               too many buffers, or communicators, on this node or of
+ *                       this user
+ * -EMFILE, -ENFILE      no file descriptor left
  * -ENOMEM               out of kernel memory
  * -ETIMEDOUT            deadline passed (revokes); or the time-out of a wait
  * -ECANCELED            cancelled or aborted by a rank, or its ring went away
@@ -271,8 +273,8 @@ struct zcoll_unbuf {
  * @dtype, @op, @flags, @count, @root and @plan must be the same on all ranks;
  * they are compared before any byte moves.
  *
- * A range that is not registered is pinned for the call (and counted in
- * zcoll_stats.call_pins).
+ * A range that is not registered is pinned for the call, at submission (and
+ * counted in zcoll_stats.call_pins).
  */
 struct zcoll_cmd {
 	__u16 version;
@@ -294,7 +296,9 @@ struct zcoll_cmd {
 
 /**
  * struct zcoll_cmd_ptr - payload of a 64-byte SQE
- * @addr: address of a struct zcoll_cmd; read once, at submission
+ * @addr: address of a struct zcoll_cmd. It is read once, when the kernel begins the
+ *	command: for a plain SQE before io_uring_enter() returns, but later with
+ *	IOSQE_ASYNC, links, drain or SQPOLL. Keep it unchanged until the completion.
  * @__reserved: must be 0
  */
 struct zcoll_cmd_ptr {
@@ -307,7 +311,8 @@ struct zcoll_cmd_ptr {
  * @size: sizeof(struct zcoll_wait)
  * @flags: must be 0
  * @seq: the operation, submitted before by this rank in any way
- * @timeout_ns: longest time to wait, ns; 0: only look; ZCOLL_WAIT_FOREVER
+ * @timeout_ns: longest time to wait, ns; 0: only look; ZCOLL_WAIT_FOREVER. When a
+ *	signal interrupts the wait, this is what is left of it.
  * @result: output: 0 or the negative errno the operation ended with
  * @__reserved: must be 0
  *
@@ -342,15 +347,15 @@ struct zcoll_wait {
  * @flags: ZCOLL_STATUS_*
  * @seq: the operation; must be 0 with ZCOLL_STATUS_COMM
  * @state: output, ZCOLL_STATE_*. With ZCOLL_STATUS_COMM: WAITING while ranks
- *	have not joined, RUNNING, or DONE when it is revoked
+ *	have not joined, RUNNING, or DONE when it is revoked or ranks have left
  * @result: output: 0, or the negative errno of a DONE or REJECTED operation, or
  *	that revoked the communicator
  * @rank: output: rank of this endpoint
  * @nranks: output: ranks of the communicator
  * @arrived: output: ranks that have called the operation (have joined)
  * @missing_len: entries at @missing
- * @missing: address of __u32 entries, filled with the ranks that are missing, as
- *	many as fit (their number is @nranks - @arrived); or 0
+ * @missing: address of __u32 entries; while @state is WAITING filled with the ranks
+ *	that are missing, as many as fit (their number is @nranks - @arrived); or 0
  * @oldest: output: the oldest unfinished operation; sequence numbers below
  *	@oldest + zcoll_info.window are accepted
  * @text: address of a buffer for the text, or 0
@@ -400,7 +405,9 @@ struct zcoll_seq {
  * ABORT revokes the communicator with -ECANCELED; any holder of the endpoint may
  * call it. LEAVE ends this rank's part: its buffers are unregistered, and other
  * ranks' operations that need it fail with -ESHUTDOWN. Leaving with operations in
- * flight revokes the communicator, and LEAVE returns when they are quiet.
+ * flight revokes the communicator, and LEAVE returns when they are quiet. Leaving
+ * again does nothing. What an endpoint holds is given back by LEAVE at once, by
+ * close() a moment later if operations are in flight.
  */
 struct zcoll_flags {
 	__u32 size;
@@ -420,7 +427,7 @@ struct zcoll_flags {
  * @call_pins: ranges this rank had pinned for one call
  * @buffers: buffers this rank has registered
  * @vmapped: of these, how many needed a kernel mapping of their own
- * @pinned_pages: pages this rank has pinned now
+ * @pinned_pages: pages of the buffers this rank has registered
  * @comm_kernel_bytes: kernel memory of the whole communicator, in bytes
  * @workers: kernel worker threads of the communicator
  * @__reserved: output, 0

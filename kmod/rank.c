@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Endpoints: how a process becomes a rank, and how that ends.
+ *
+ *   make    thread, notifier and file are made; nobody sees the endpoint
+ *   enter   it is in its communicator (comm.c)
+ *   leave   by ioctl, by the end of its address space, or by release of the file:
+ *           no new calls; if others count on it the communicator is revoked
+ *   settle  no submission of it is in flight any more; its memory is given back
+ *   free    after release of the file, in a work item, for it may have to wait
+ *
+ * The address space is watched by an mmu notifier, the one thing that tells of its
+ * end in every case. It only sets flags: it is called while the address space is
+ * torn down.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/err.h>
+#include <linux/file.h>
+#include <linux/pid.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "zcoll.h"
+
+static struct kmem_cache *zc_rank_cache;
+
+static bool zc_rank_quiet(struct zc_rank *rank)
+{
+	bool quiet;
+
+	spin_lock(&rank->comm->lock);
+	quiet = !rank->inflight;
+	spin_unlock(&rank->comm->lock);
+	return quiet;
+}
+
+/* The table takes no more; what is in it is given back */
+static void zc_rank_drop_buffers(struct zc_rank *rank)
+{
+	struct zc_buf *buf;
+	unsigned long handle;
+
+	xa_lock(&rank->bufs);
+	rank->bufs_closed = true;
+	xa_unlock(&rank->bufs);
+	xa_for_each(&rank->bufs, handle, buf) {
+		buf = xa_erase(&rank->bufs, handle);
+		if (buf)
+			zc_rank_forget_buffer(rank, buf);
+	}
+}
+
+/* The rank takes no further part; under zc_comm.lock */
+static void zc_rank_leaves(struct zc_rank *rank)
+{
+	lockdep_assert_held(&rank->comm->lock);
+	rank->left = true;
+	if (!rank->comm->nleft++)
+		rank->comm->first_left = rank->rank;
+}
+
+/* A dead process' memory goes at once, also if another one still holds the file */
+static void zc_rank_died_fn(struct work_struct *work)
+{
+	struct zc_rank *rank = container_of(work, struct zc_rank, died_work);
+
+	wait_event(rank->comm->pollq, zc_rank_quiet(rank));
+	zc_rank_drop_buffers(rank);
+}
+
+/* The address space ends: exit, kill or exec; or mmu_notifier_unregister() */
+static void zc_rank_died(struct mmu_notifier *notifier, struct mm_struct *mm)
+{
+	struct zc_rank *rank = container_of(notifier, struct zc_rank, notifier);
+	struct zc_comm *comm = rank->comm;
+
+	if (!comm)
+		return;
+	spin_lock(&comm->lock);
+	if (!rank->left) {
+		zc_rank_leaves(rank);
+		zc_comm_failf(comm, -EOWNERDEAD,
+			      "the process of rank %u ended (exit, kill or exec) without leaving",
+			      rank->rank);
+		queue_work(zc_free_wq, &rank->died_work);
+	}
+	spin_unlock(&comm->lock);
+}
+
+static const struct mmu_notifier_ops zc_rank_notifier_ops = {
+	.release = zc_rank_died,
+};
+
+/* What is there of it, in reverse. No communicator any more, or not yet. */
+static void zc_rank_destroy(struct zc_rank *rank)
+{
+	if (rank->mm)
+		mmu_notifier_unregister(&rank->notifier, rank->mm);
+	if (rank->comm)
+		cancel_work_sync(&rank->died_work);
+	zc_rank_drop_buffers(rank);
+	zc_worker_stop(rank->worker);
+	if (rank->comm)
+		zc_comm_put(rank->comm);
+	put_pid(rank->pid);
+	kmem_cache_free(zc_rank_cache, rank);
+	atomic_dec(&zc_totals.ranks);
+}
+
+static void zc_rank_free_fn(struct work_struct *work)
+{
+	struct zc_rank *rank = container_of(work, struct zc_rank, free_work);
+
+	if (rank->comm && !rank->exited) {
+		wait_event(rank->comm->pollq, zc_rank_quiet(rank));
+		zc_comm_exit(rank);
+	}
+	zc_rank_destroy(rank);
+}
+
+/**
+ * zc_rank_release - the endpoint's file is gone
+ * @rank: the endpoint; it may not have entered a communicator
+ *
+ * What needs no waiting is done here, so that its place and its memory are free
+ * when close() returns: the rule, since who closes has seen its verdicts.
+ */
+void zc_rank_release(struct zc_rank *rank)
+{
+	if (rank->comm) {
+		zc_rank_leave(rank);
+		if (zc_rank_quiet(rank)) {
+			zc_rank_drop_buffers(rank);
+			zc_comm_exit(rank);
+			rank->exited = true;
+		}
+	}
+	queue_work(zc_free_wq, &rank->free_work);
+}
+
+/* Make an endpoint for the current process */
+static struct zc_rank *zc_rank_make(const struct zcoll_join *args, struct zc_text *why)
+{
+	struct zc_rank *rank;
+	int err;
+
+	rank = kmem_cache_zalloc(zc_rank_cache, GFP_KERNEL_ACCOUNT);
+	if (!rank) {
+		zc_text_add(why, "rank %u: no kernel memory for an endpoint", args->rank);
+		return ERR_PTR(-ENOMEM);
+	}
+	atomic_inc(&zc_totals.ranks);
+	rank->rank = args->rank;
+	rank->deadline_ns = args->deadline_ns;
+	rank->pid = get_pid(task_tgid(current));
+	rank->notifier.ops = &zc_rank_notifier_ops;
+	INIT_LIST_HEAD(&rank->waiters);
+	INIT_WORK(&rank->died_work, zc_rank_died_fn);
+	INIT_WORK(&rank->free_work, zc_rank_free_fn);
+	xa_init_flags(&rank->bufs, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
+
+	rank->worker = zc_worker_make(args->rank);
+	if (IS_ERR(rank->worker)) {
+		err = PTR_ERR(rank->worker);
+		rank->worker = NULL;
+		zc_text_add(why, "rank %u: no kernel thread for it", args->rank);
+		goto out_destroy;
+	}
+	err = mmu_notifier_register(&rank->notifier, current->mm);
+	if (err) {
+		zc_text_add(why, "rank %u: its address space cannot be watched", args->rank);
+		goto out_destroy;
+	}
+	rank->mm = current->mm;
+	return rank;
+
+out_destroy:
+	zc_rank_destroy(rank);
+	/* Interrupted: nothing has been done, so it can be done again */
+	return ERR_PTR(err == -EINTR ? -ERESTARTNOINTR : err);
+}
+
+/* All ranks must be on one node. Return: 0, or a negative errno. */
+static int zc_join_node(const struct zcoll_join *args, u32 *node, struct zc_text *why)
+{
+	u32 __user *map = u64_to_user_ptr(args->node_map);
+	u32 i, other;
+
+	*node = 0;
+	if (!args->node_map)
+		return 0;
+	if (get_user(*node, map)) {
+		zc_text_add(why, "rank %u: node map cannot be read", args->rank);
+		return -EFAULT;
+	}
+	for (i = 1; i < args->nranks; i++) {
+		if (get_user(other, map + i)) {
+			zc_text_add(why, "rank %u: node map cannot be read", args->rank);
+			return -EFAULT;
+		}
+		if (other != *node) {
+			zc_text_add(why, "rank 0 is on node %u, rank %u on node %u: ", *node, i,
+				    other);
+			zc_text_add(why, "this module does one node only");
+			return -EOPNOTSUPP;
+		}
+	}
+	return 0;
+}
+
+static int zc_join_check(const struct zcoll_join *args, struct zc_text *why)
+{
+	if (args->flags || args->__reserved) {
+		zc_text_add(why, "unknown flags, or reserved field not zero");
+		return -EINVAL;
+	}
+	if (!args->nranks || args->nranks > ZCOLL_MAX_RANKS) {
+		zc_text_add(why, "%u ranks, allowed are 1 to %u", args->nranks, ZCOLL_MAX_RANKS);
+		return -EINVAL;
+	}
+	if (args->rank >= args->nranks) {
+		zc_text_add(why, "rank %u of %u", args->rank, args->nranks);
+		return -EINVAL;
+	}
+	if (args->deadline_ns > ZCOLL_MAX_DEADLINE_NS) {
+		zc_text_add(why, "rank %u: deadline of %llu ns, allowed are %llu", args->rank,
+			    args->deadline_ns, ZCOLL_MAX_DEADLINE_NS);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Make an endpoint and its file, and let it enter; the file is the caller's */
+static struct file *zc_rank_join(const struct zcoll_join *args, u32 node,
+				 struct zc_text *why)
+{
+	struct zc_rank *rank;
+	struct file *file;
+	int err;
+
+	rank = zc_rank_make(args, why);
+	if (IS_ERR(rank))
+		return ERR_CAST(rank);
+	file = anon_inode_getfile("[zcoll]", &zc_endpoint_fops, rank, O_RDWR);
+	if (IS_ERR(file)) {
+		zc_text_add(why, "rank %u: no kernel memory for a file", args->rank);
+		zc_rank_destroy(rank);
+		return file;
+	}
+	/* The file owns the endpoint from here on */
+	err = zc_comm_enter(rank, args, node, why);
+	if (err) {
+		fput(file);
+		return ERR_PTR(err);
+	}
+	if (!rank->worker_wanted) {
+		zc_worker_stop(rank->worker);
+		rank->worker = NULL;
+	}
+	return file;
+}
+
+/**
+ * zc_join - make the caller a rank
+ * @args: copied from the caller
+ * @why: gets the text of a failure
+ *
+ * Return: a new file descriptor, or a negative errno.
+ */
+int zc_join(const struct zcoll_join *args, struct zc_text *why)
+{
+	struct file *file;
+	u32 node;
+	int err, fd;
+
+	err = zc_join_check(args, why);
+	if (!err)
+		err = zc_join_node(args, &node, why);
+	if (err)
+		return err;
+	fd = get_unused_fd_flags(O_CLOEXEC);
+	if (fd < 0) {
+		zc_text_add(why, "rank %u: no file descriptor left", args->rank);
+		return fd;
+	}
+	file = zc_rank_join(args, node, why);
+	if (IS_ERR(file)) {
+		put_unused_fd(fd);
+		return PTR_ERR(file);
+	}
+	fd_install(fd, file);
+	return fd;
+}
+
+/* An operation waits for this rank, or this rank waits for others */
+static bool zc_rank_needed(struct zc_rank *rank)
+{
+	struct zc_comm *comm = rank->comm;
+	u32 i;
+
+	for (i = 0; i < ZC_WINDOW; i++)
+		if (comm->ops[i].state == ZC_OP_WAITING)
+			return true;
+	return rank->inflight;
+}
+
+/**
+ * zc_rank_leave - a rank takes no further part
+ * @rank: the endpoint
+ *
+ * If operations are in flight the communicator is revoked, so that they end
+ * quickly: a holder looks between two pieces.
+ */
+void zc_rank_leave(struct zc_rank *rank)
+{
+	struct zc_comm *comm = rank->comm;
+
+	spin_lock(&comm->lock);
+	if (!rank->left) {
+		zc_rank_leaves(rank);
+		if (zc_rank_needed(rank))
+			zc_comm_failf(comm, -ESHUTDOWN,
+				      "rank %u left with operations in flight, the oldest %llu",
+				      rank->rank, comm->base);
+	}
+	spin_unlock(&comm->lock);
+}
+
+/**
+ * zc_rank_settle - wait until no submission of a rank that has left is in flight
+ * @rank: the endpoint
+ *
+ * Its buffers are given back then.
+ *
+ * Return: 0, or -ERESTARTSYS: call again.
+ */
+int zc_rank_settle(struct zc_rank *rank)
+{
+	int err;
+
+	err = wait_event_interruptible(rank->comm->pollq, zc_rank_quiet(rank));
+	if (!err)
+		zc_rank_drop_buffers(rank);
+	return err;
+}
+
+int __init zc_rank_init(void)
+{
+	zc_rank_cache = kmem_cache_create("zcoll_rank", sizeof(struct zc_rank), 0,
+					  SLAB_ACCOUNT, NULL);
+	return zc_rank_cache ? 0 : -ENOMEM;
+}
+
+void zc_rank_uninit(void)
+{
+	kmem_cache_destroy(zc_rank_cache);
+}
