@@ -357,7 +357,8 @@ struct zcoll_wait {
  * @missing: address of __u32 entries; while @state is WAITING filled with the ranks
  *	that are missing, as many as fit (their number is @nranks - @arrived); or 0
  * @oldest: output: the oldest unfinished operation; sequence numbers below
- *	@oldest + zcoll_info.window are accepted
+ *	@oldest + zcoll_info.window are accepted, once this rank has the result of its
+ *	call one window earlier
  * @text: address of a buffer for the text, or 0
  * @text_len: its size in bytes
  * @__reserved: must be 0

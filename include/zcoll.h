@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR MIT */
+/*
+ * libzcoll: collective operations through /dev/zcoll.
+ *
+ * Vocabulary. A *rank* is one process of a *communicator*; every rank calls the
+ * same operations in the same order. A *request* is an operation in flight that
+ * the caller will wait for. A *sequence number* names an operation on its
+ * communicator: 0, 1, 2, ...; the library draws them in the order of the calls.
+ *
+ * Errors are negative errno values, the ones that <linux/zcoll.h> lists and
+ * those that a function names here. Each has a text that names the rank and the
+ * cause: zcoll_comm_error() gives the one of the communicator's last failed call,
+ * zcoll_attr.error the one of a communicator that could not be made. The library
+ * prints nothing.
+ *
+ * Failure. An error at submission (a bad argument, no memory to pin) loses
+ * nothing: the operation has not been called, and may be called again. Any other
+ * error of an operation revokes the communicator: its pending operations and all
+ * later ones, on all ranks, end with the error that caused it, and what remains
+ * to be done is zcoll_comm_free().
+ *
+ * Threads. All functions may be called from any thread of the process that
+ * created the communicator, but zcoll_comm_free() must be the last call on it,
+ * and one request must not be waited for by two threads at once. Two threads
+ * that call operations on one communicator at the same time get an order between
+ * them that the other ranks cannot know: give each thread its own communicator
+ * (zcoll_key_derive()), or order the calls. There is no global state.
+ *
+ * Fork. The child of a fork() may look (rank, size, fd, error, stats, pending),
+ * abort, and free its copy of the communicator, which leaves the parent's alone;
+ * all other calls give it -EPERM.
+ *
+ * Structs of this header may grow with the library; programs built with the
+ * smaller one then get the old functions, by symbol version.
+ */
+#ifndef ZCOLL_H
+#define ZCOLL_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <linux/zcoll.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#pragma GCC visibility push(default)	/* the library hides all else */
+
+struct io_uring_sqe;
+struct zcoll_comm;
+struct zcoll_req;
+
+/* zcoll_attr_init() has the other ranks waited for this long */
+#define ZCOLL_JOIN_TIMEOUT_NS	(60ULL * 1000000000ULL)
+
+/**
+ * struct zcoll_attr - what a communicator is made of
+ * @size: sizeof(struct zcoll_attr); zcoll_attr_init() sets it
+ * @device: path of the device; NULL: $ZCOLL_DEVICE, or else /dev/zcoll
+ * @key: 16 bytes, the same on all ranks, and no other communicator's
+ * @rank: this process' rank, 0 .. @nranks - 1
+ * @nranks: number of ranks
+ * @deadline_ns: deadline of each operation, in ns from its submission; 0: none.
+ *	At most ZCOLL_MAX_DEADLINE_NS
+ * @join_timeout_ns: longest time that zcoll_comm_create() waits for the other
+ *	ranks to join, in ns; 0: not at all (operations wait for them instead);
+ *	ZCOLL_WAIT_FOREVER: no limit
+ * @error: buffer for an error text, or NULL. Written on failure only. Owned by
+ *	the caller
+ * @error_len: its size in bytes; ZCOLL_TEXT_MAX always suffices
+ */
+struct zcoll_attr {
+	size_t size;
+	const char *device;
+	uint8_t key[16];
+	unsigned int rank;
+	unsigned int nranks;
+	uint64_t deadline_ns;
+	uint64_t join_timeout_ns;
+	char *error;
+	size_t error_len;
+};
+
+/* ----------------------------------------------------- making communicators */
+
+/**
+ * zcoll_attr_init() - set an attr to its defaults
+ * @attr: written whole: rank 0 of 1, key of zeroes, no deadline,
+ *	ZCOLL_JOIN_TIMEOUT_NS, no error buffer
+ */
+void zcoll_attr_init(struct zcoll_attr *attr);
+
+/**
+ * zcoll_key_from_string() - make a key of a name
+ * @key: output
+ * @name: NUL-terminated; the same name gives the same key on all ranks, on all
+ *	machines and in all versions: the 128-bit FNV-1a hash of its bytes,
+ *	most significant byte first
+ *
+ * Any process of the same user that knows the key can join, so a name keeps jobs
+ * apart and is no secret.
+ */
+void zcoll_key_from_string(uint8_t key[16], const char *name);
+
+/**
+ * zcoll_key_derive() - make a key of a key and a name
+ * @key: input and output
+ * @name: NUL-terminated; for instance what the communicator is for, or a count
+ *
+ * For a job that needs more than one communicator, side by side or one after the
+ * other: all ranks derive the same new key from the job's own.
+ */
+void zcoll_key_derive(uint8_t key[16], const char *name);
+
+/**
+ * zcoll_attr_from_env() - fill rank, number of ranks, key and times
+ * @attr: from zcoll_attr_init(); @rank, @nranks and @key are written, and
+ *	@deadline_ns and @join_timeout_ns if the environment gives them
+ *
+ * The first of these launchers that is there counts:
+ *
+ * - ``ZCOLL_RANK``, ``ZCOLL_SIZE``, ``ZCOLL_KEY``: ``zcoll run``
+ * - ``RANK``, ``WORLD_SIZE``, ``MASTER_ADDR``, ``MASTER_PORT``: torchrun; the key
+ *   also covers ``TORCHELASTIC_RUN_ID`` and ``TORCHELASTIC_RESTART_COUNT``
+ * - ``OMPI_COMM_WORLD_RANK``, ``OMPI_COMM_WORLD_SIZE``, and ``PMIX_NAMESPACE`` or
+ *   ``OMPI_MCA_ess_base_jobid``: Open MPI
+ * - ``PMI_RANK``, ``PMI_SIZE``, and ``PMI_JOBID`` or the process that holds the
+ *   other end of ``PMI_FD``: MPICH and others with Hydra
+ * - ``SLURM_PROCID``, ``SLURM_STEP_NUM_TASKS`` or ``SLURM_NTASKS``,
+ *   ``SLURM_JOB_ID``, ``SLURM_STEP_ID``: srun
+ * - ``PMIX_NAMESPACE``, ``PMIX_RANK``: any PMIx server, if the library was built
+ *   with PMIx
+ *
+ * ``ZCOLL_KEY`` (32 hex digits) takes the place of any launcher's own key.
+ * ``ZCOLL_DEADLINE`` and ``ZCOLL_JOIN_TIMEOUT`` are times: a whole number and ns,
+ * us, ms or s (seconds if nothing follows); a deadline of 0 is none, a join
+ * time-out of 0 does not wait.
+ *
+ * Return: 0. -ENOENT: no launcher there. -EINVAL: one of its variables is missing
+ * or has no sense, @attr->error names it and its value. -EOPNOTSUPP: the job
+ * spans several nodes. -EPROTO: the PMIx server does not answer as it should.
+ */
+int zcoll_attr_from_env(struct zcoll_attr *attr);
+
+/**
+ * zcoll_comm_create() - become a rank of a communicator
+ * @comm: output, freed by zcoll_comm_free()
+ * @attr: copied
+ *
+ * Waits for the other ranks, as @attr->join_timeout_ns says.
+ *
+ * Return: 0, or, with a text in @attr->error and nothing in @comm: what opening
+ * the device gave (-ENOENT: is the module loaded?), what ZCOLL_IOC_JOIN gave,
+ * -EPROTONOSUPPORT: the module speaks another ABI version. -ETIMEDOUT: ranks are
+ * missing, the text names them; this rank has left again.
+ */
+int zcoll_comm_create(struct zcoll_comm **comm, const struct zcoll_attr *attr);
+
+/**
+ * zcoll_comm_create_from_env() - zcoll_attr_from_env() and zcoll_comm_create()
+ * @comm: output, freed by zcoll_comm_free()
+ * @error: buffer for an error text, or NULL
+ * @error_len: its size in bytes
+ *
+ * Return: as these two. Once per process: the second communicator of a job needs
+ * a key of its own, see zcoll_key_derive().
+ */
+int zcoll_comm_create_from_env(struct zcoll_comm **comm, char *error, size_t error_len);
+
+/**
+ * zcoll_comm_free() - leave the communicator and free it
+ * @comm: gone when 0 is returned, with the registrations and the memory of
+ *	zcoll_alloc() that remain; NULL is allowed
+ *
+ * Other ranks' operations that still need this one fail with -ESHUTDOWN. In the
+ * child of a fork() the copy is freed and the rank does not leave.
+ *
+ * Return: 0. -EBUSY: there are requests that were not waited for; nothing is
+ * freed. Of a revoked communicator they are freed with it: abort it first if
+ * their results do not matter.
+ */
+int zcoll_comm_free(struct zcoll_comm *comm);
+
+/**
+ * zcoll_comm_abort() - revoke the communicator with -ECANCELED, on all ranks
+ * @comm: the communicator; must still be freed
+ *
+ * Return: 0 or a negative errno.
+ */
+int zcoll_comm_abort(struct zcoll_comm *comm);
+
+/**
+ * zcoll_comm_rank() - the caller's rank
+ * @comm: the communicator
+ *
+ * Return: 0 .. zcoll_comm_size() - 1.
+ */
+unsigned int zcoll_comm_rank(const struct zcoll_comm *comm);
+
+/**
+ * zcoll_comm_size() - number of ranks
+ * @comm: the communicator
+ *
+ * Return: 1 or more.
+ */
+unsigned int zcoll_comm_size(const struct zcoll_comm *comm);
+
+/**
+ * zcoll_comm_fd() - the endpoint, a file descriptor
+ * @comm: the owner of the descriptor: do not close it
+ *
+ * For poll() (POLLIN: all ranks have joined; POLLERR: revoked), and as the file
+ * of SQEs: register it in a ring and set IOSQE_FIXED_FILE, if you like.
+ *
+ * Return: the descriptor.
+ */
+int zcoll_comm_fd(const struct zcoll_comm *comm);
+
+/**
+ * zcoll_comm_error() - text of the last failed call on the communicator
+ * @comm: the communicator
+ * @buf: output, NUL-terminated, empty if nothing has failed; or NULL
+ * @len: size of @buf in bytes; ZCOLL_TEXT_MAX always suffices
+ *
+ * The last of any thread: where several threads use a communicator, the text can
+ * be another's.
+ *
+ * Return: length of the text in bytes without its NUL, which is @len or more if
+ * @buf got only its beginning.
+ */
+int zcoll_comm_error(struct zcoll_comm *comm, char *buf, size_t len);
+
+/**
+ * zcoll_comm_stats() - counters of this rank and the communicator
+ * @comm: the communicator
+ * @stats: output, see <linux/zcoll.h>
+ *
+ * Return: 0 or a negative errno.
+ */
+int zcoll_comm_stats(struct zcoll_comm *comm, struct zcoll_stats *stats);
+
+/**
+ * zcoll_comm_pending() - how an operation stands, and whom it waits for
+ * @comm: the communicator
+ * @seq: sequence number of the operation
+ * @status: @missing, @missing_len, @text and @text_len are inputs (buffers of
+ *	the caller, or 0), the rest is output, see struct zcoll_status in
+ *	<linux/zcoll.h>
+ *
+ * Return: 0 or a negative errno.
+ */
+int zcoll_comm_pending(struct zcoll_comm *comm, uint64_t seq, struct zcoll_status *status);
+
+/* ------------------------------------------------------------------- memory */
+
+/**
+ * zcoll_register() - pin memory that operations will use again and again
+ * @comm: the communicator
+ * @addr: first byte; any alignment; anonymous, shmem or hugetlb memory, writable
+ * @len: length in bytes, not 0
+ *
+ * Operations whose input or output lies inside a registered range find its pages
+ * pinned already; others are pinned for the call. The range stands for the memory
+ * that is there now: unregister it before munmap() or mremap().
+ *
+ * Return: 0. -EEXIST: overlaps a registered range. -EDQUOT: RLIMIT_MEMLOCK, the
+ * text tells limit, use and need. Others of ZCOLL_IOC_REGISTER.
+ */
+int zcoll_register(struct zcoll_comm *comm, void *addr, size_t len);
+
+/**
+ * zcoll_unregister() - undo zcoll_register()
+ * @comm: the communicator
+ * @addr: the address that was registered
+ *
+ * Operations in flight keep their pages until they end.
+ *
+ * Return: 0. -ENOENT: no range of zcoll_register() begins there.
+ */
+int zcoll_unregister(struct zcoll_comm *comm, void *addr);
+
+/**
+ * zcoll_alloc() - allocate registered memory
+ * @comm: the communicator
+ * @len: length in bytes, not 0
+ *
+ * Page-aligned and filled with zeroes; 2 MiB-aligned and of huge pages, where the
+ * system has them to give, from 2 MiB up.
+ *
+ * Return: the memory, freed by zcoll_free() or with the communicator; NULL with
+ * errno set, and a text at zcoll_comm_error().
+ */
+void *zcoll_alloc(struct zcoll_comm *comm, size_t len);
+
+/**
+ * zcoll_free() - free memory of zcoll_alloc()
+ * @comm: the communicator that it was allocated on
+ * @addr: what zcoll_alloc() returned; NULL is allowed
+ *
+ * Return: 0. -ENOENT: @addr is not memory of zcoll_alloc() on this communicator.
+ */
+int zcoll_free(struct zcoll_comm *comm, void *addr);
+
+/* --------------------------------------------------------------- operations */
+
+/**
+ * zcoll_allreduce() - reduce all ranks' inputs, element by element, for all ranks
+ * @comm: the communicator
+ * @send: this rank's input, @count elements; any alignment
+ * @recv: the result, @count elements: @send itself (in place), or no byte of it
+ * @count: number of elements, the same on all ranks; 0 only synchronises, and
+ *	@send and @recv may be NULL then
+ * @dtype: element type, ZCOLL_INT8 ... ZCOLL_FP64, the same on all ranks
+ * @op: operator, ZCOLL_SUM ... ZCOLL_AVG, the same on all ranks
+ *
+ * Blocks until the operation has ended; signal handlers run meanwhile. The
+ * buffers stay the caller's. If zcoll_info.window operations are unfinished, waits
+ * for the oldest of them first; that wait is bounded by the communicator's
+ * deadline, if it has one (-ETIMEDOUT then loses nothing).
+ *
+ * Return: 0 or a negative errno, see "Failure" at the top. -EFAULT: NULL with a
+ * @count. -EINVAL: unknown type or operator, or buffers that overlap in part.
+ * -EOVERFLOW: bytes do not fit an address.
+ */
+int zcoll_allreduce(struct zcoll_comm *comm, const void *send, void *recv,
+		    uint64_t count, int dtype, int op);
+
+/**
+ * zcoll_iallreduce() - start an all-reduce
+ * @comm: the communicator
+ * @send: as in zcoll_allreduce(); must not be written until the request has ended
+ * @recv: as in zcoll_allreduce(); must not be touched until then
+ * @count: as in zcoll_allreduce()
+ * @dtype: as in zcoll_allreduce()
+ * @op: as in zcoll_allreduce()
+ * @req: output, owned by the caller until zcoll_wait() or zcoll_test() ends it
+ *
+ * The operation makes progress in the kernel whatever the caller does. Returns as
+ * soon as the kernel has accepted it, which for memory that is not registered is
+ * when its pages are pinned. If zcoll_info.window operations are unfinished, waits
+ * for the oldest of them first, as zcoll_allreduce() does.
+ *
+ * Uses an io_uring that the library makes at the first call.
+ *
+ * Return: 0, or a negative errno as zcoll_allreduce() and no request. -ENOSYS or
+ * -EPERM: io_uring is not there, or forbidden (sysctl kernel.io_uring_disabled,
+ * seccomp); there is no silent way around it.
+ */
+int zcoll_iallreduce(struct zcoll_comm *comm, const void *send, void *recv,
+		     uint64_t count, int dtype, int op, struct zcoll_req **req);
+
+/**
+ * zcoll_wait() - wait for a request
+ * @req: consumed (freed) by every return value but -EAGAIN and -EPERM
+ * @timeout_ns: longest time to wait, in ns; 0: only look; ZCOLL_WAIT_FOREVER
+ *
+ * The caller helps with the operation's work while it waits.
+ *
+ * Return: 0: done. -EAGAIN: not ended yet; @req remains. -EPERM: called by the
+ * child of a fork(); @req remains. Others: the operation failed.
+ */
+int zcoll_wait(struct zcoll_req *req, uint64_t timeout_ns);
+
+/**
+ * zcoll_test() - zcoll_wait() with a time-out of 0
+ * @req: as in zcoll_wait()
+ *
+ * Return: as zcoll_wait().
+ */
+int zcoll_test(struct zcoll_req *req);
+
+/**
+ * zcoll_req_seq() - sequence number of a request's operation
+ * @req: a request not consumed yet
+ *
+ * Return: the number, for zcoll_comm_pending() for instance.
+ */
+uint64_t zcoll_req_seq(const struct zcoll_req *req);
+
+/**
+ * zcoll_req_error() - what a request waits for, or why it failed
+ * @req: a request not consumed yet; of one that zcoll_wait() consumed with an
+ *	error, zcoll_comm_error() has the text
+ * @buf: output, NUL-terminated, for instance the ranks that are missing; or NULL
+ * @len: size of @buf in bytes; ZCOLL_TEXT_MAX always suffices
+ *
+ * Return: length of the text in bytes without its NUL, or a negative errno.
+ */
+int zcoll_req_error(struct zcoll_req *req, char *buf, size_t len);
+
+/**
+ * zcoll_barrier() - wait until all ranks have called it
+ * @comm: the communicator
+ *
+ * Return: as zcoll_allreduce(), of which it is one of no elements.
+ */
+int zcoll_barrier(struct zcoll_comm *comm);
+
+/* ------------------------------------------------- on a ring of the caller's */
+
+/**
+ * zcoll_prep_allreduce() - fill an SQE of the caller's own io_uring
+ * @sqe: from io_uring_get_sqe(); overwritten: set its flags and user_data after
+ * @ring_flags: the flags the ring was made with. With IORING_SETUP_SQE128 the
+ *	command is written into the SQE, else into @cmd, and the SQE points there
+ * @comm: the communicator
+ * @cmd: 80 bytes, the caller's; must stay unchanged until the CQE: links,
+ *	IOSQE_ASYNC and IORING_SETUP_SQPOLL have it read late. May be NULL with
+ *	IORING_SETUP_SQE128
+ * @send: as in zcoll_iallreduce(); until the CQE
+ * @recv: as in zcoll_iallreduce(); until the CQE
+ * @count: as in zcoll_allreduce()
+ * @dtype: as in zcoll_allreduce()
+ * @op: as in zcoll_allreduce()
+ *
+ * The operation's sequence number is drawn here, so its place among the
+ * operations of the communicator is that of this call; in which order and on
+ * which rings the SQEs are submitted does not matter. Every SQE must be submitted
+ * in the end, or the other ranks wait for it: one that will not be is taken back
+ * by zcoll_unprep(), or else the communicator must be aborted.
+ *
+ * The CQE's res is 0 or a negative errno. If the operation was refused at
+ * submission (zcoll_status.state is ZCOLL_STATE_REJECTED) the number is still
+ * drawn: submit the same command again, corrected, or give it to zcoll_unprep().
+ * This call does not wait: beyond zcoll_info.window unfinished operations the
+ * submission is refused with -ENOBUFS. IORING_OP_ASYNC_CANCEL and a linked
+ * time-out do not end a command in flight; a deadline, ZCOLL_IOC_CANCEL and
+ * zcoll_comm_abort() do. Links (IOSQE_IO_LINK) work in both directions.
+ *
+ * Return: 0, or a negative errno: no number is drawn and @sqe is not touched.
+ */
+int zcoll_prep_allreduce(struct io_uring_sqe *sqe, unsigned int ring_flags,
+			 struct zcoll_comm *comm, struct zcoll_cmd *cmd,
+			 const void *send, void *recv, uint64_t count, int dtype, int op);
+
+/**
+ * zcoll_sqe_seq() - sequence number in an SQE of zcoll_prep_allreduce()
+ * @sqe: the SQE, not submitted yet
+ * @ring_flags: as in zcoll_prep_allreduce()
+ *
+ * Return: the number; keep it to ask about the operation later.
+ */
+uint64_t zcoll_sqe_seq(const struct io_uring_sqe *sqe, unsigned int ring_flags);
+
+/**
+ * zcoll_unprep() - give back the sequence number of an operation that will not be
+ * @comm: the communicator
+ * @seq: from zcoll_sqe_seq(); its SQE was never submitted, or was refused at
+ *	submission. The caller sees to it that it is not submitted later: make it
+ *	an IORING_OP_NOP
+ *
+ * Return: 0. -EINVAL: the operation has been submitted, or was never prepared.
+ * -EBUSY: an operation with a later number has been prepared meanwhile: take
+ * that one back first, or submit this one, or abort.
+ */
+int zcoll_unprep(struct zcoll_comm *comm, uint64_t seq);
+
+/* ------------------------------------------------------ information and names */
+
+/**
+ * zcoll_info_get() - what the module can do, and holds now
+ * @device: path of the device; NULL: $ZCOLL_DEVICE, or else /dev/zcoll
+ * @info: output, see <linux/zcoll.h>
+ *
+ * Return: 0 or a negative errno, -ENOENT for instance if the module is not there.
+ */
+int zcoll_info_get(const char *device, struct zcoll_info *info);
+
+/**
+ * zcoll_dtype_name() - name of an element type
+ * @dtype: ZCOLL_INT8 ... ZCOLL_FP64
+ *
+ * Return: "int8", ... "uint64", "fp16", "bf16", "fp32", "fp64", static; NULL: there
+ * is no such type.
+ */
+const char *zcoll_dtype_name(int dtype);
+
+/**
+ * zcoll_dtype_parse() - element type of a name
+ * @name: as zcoll_dtype_name() gives, or as NumPy, C and NCCL say: "float32",
+ *	"float", "half", "bfloat16", "double", ...
+ *
+ * Return: ZCOLL_INT8 ... ZCOLL_FP64, or -EINVAL.
+ */
+int zcoll_dtype_parse(const char *name);
+
+/**
+ * zcoll_dtype_size() - bytes of an element
+ * @dtype: ZCOLL_INT8 ... ZCOLL_FP64
+ *
+ * Return: 1, 2, 4 or 8; 0: there is no such type.
+ */
+size_t zcoll_dtype_size(int dtype);
+
+/**
+ * zcoll_op_name() - name of an operator
+ * @op: ZCOLL_SUM ... ZCOLL_AVG
+ *
+ * Return: "sum", "prod", "min", "max", "avg", static; NULL: no such operator.
+ */
+const char *zcoll_op_name(int op);
+
+/**
+ * zcoll_op_parse() - operator of a name
+ * @name: as zcoll_op_name() gives
+ *
+ * Return: ZCOLL_SUM ... ZCOLL_AVG, or -EINVAL.
+ */
+int zcoll_op_parse(const char *name);
+
+/**
+ * zcoll_version() - version of the library
+ *
+ * Return: "0.1.0" for instance, static.
+ */
+const char *zcoll_version(void);
+
+#pragma GCC visibility pop
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ZCOLL_H */

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+#
+# The variants of the fold loops and their flags, for Kbuild and make alike.
+
+fold-isas := ref $(if $(findstring x86_64,$(shell $(CC) -dumpmachine)),sse2 avx2 avx512)
+
+# The loops are vectors already: the vectoriser could only unroll their short
+# loops over rests. A contracted multiplication and addition rounds differently.
+fold-flags := -O2 -ffp-contract=off -fno-tree-vectorize -fno-tree-slp-vectorize
+fold-flags-avx2 := -mavx -mavx2 -mf16c
+fold-flags-avx512 := $(fold-flags-avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl

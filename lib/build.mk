@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: LGPL-2.1-only OR MIT
+#
+# libzcoll: shared and static, of the same objects.
+
+LIB_SONAME := libzcoll.so.0
+LIB_PMIX := $(shell pkg-config --exists pmix 2>/dev/null && echo yes)
+
+LIB_SRCS := allreduce.c bootstrap_env.c buffers.c command.c comm.c device.c key.c \
+	names.c request.c sequence.c text.c time.c \
+	$(if $(LIB_PMIX),bootstrap_pmix.c,bootstrap_nopmix.c)
+LIB_OBJS := $(LIB_SRCS:%.c=$(B)/lib/%.o)
+OBJS += $(LIB_OBJS)
+
+$(LIB_OBJS): override CFLAGS += -fPIC -fvisibility=hidden
+$(LIB_OBJS): override CPPFLAGS += -DZC_VERSION='"$(VERSION)"'
+$(B)/lib/names.o: Makefile
+$(B)/lib/bootstrap_pmix.o: override CPPFLAGS += -DZC_PMIX_LIB='"libpmix.so.2"' \
+	$(shell pkg-config --cflags pmix 2>/dev/null)
+
+lib: $(B)/lib/libzcoll.so $(B)/lib/libzcoll.a $(B)/lib/zcoll.pc ## build libzcoll
+
+$(B)/lib/libzcoll.so.$(VERSION): $(LIB_OBJS) lib/libzcoll.map
+	$(E) LD $(@:$(B)/%=%)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(LIB_SONAME) -Wl,-z,defs \
+		-Wl,--version-script=lib/libzcoll.map -o $@ $(LIB_OBJS) -luring -pthread -ldl
+
+$(B)/lib/$(LIB_SONAME): $(B)/lib/libzcoll.so.$(VERSION)
+	$(Q)ln -sf $(<F) $@
+
+$(B)/lib/libzcoll.so: $(B)/lib/$(LIB_SONAME)
+	$(Q)ln -sf $(<F) $@
+
+$(B)/lib/libzcoll.a: $(LIB_OBJS)
+	$(archive)
+
+# Names the folders that the library will be installed in
+$(B)/lib/zcoll.pc: lib/zcoll.pc.in Makefile
+	$(E) GEN $(@:$(B)/%=%)
+	$(Q)mkdir -p $(@D)
+	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' \
+		-e 's|@VERSION@|$(VERSION)|' $< > $@
+
+.PHONY: lib

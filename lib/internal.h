@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR MIT */
+/*
+ * What the files of the library share.
+ *
+ * Locking. ranges_lock guards the table of registered ranges; ring_lock the
+ * internal ring and the list of requests; text_lock the error text. Order:
+ * ranges_lock or ring_lock, then text_lock. None of them is held while a thread
+ * waits for other ranks. Sequence numbers are atomic and have no lock.
+ *
+ * Lifetimes. A communicator lives from zcoll_comm_create() to zcoll_comm_free().
+ * A request lives until its result has been given to the caller and the ring has
+ * posted its CQE, whichever comes last.
+ */
+#ifndef LIBZCOLL_INTERNAL_H
+#define LIBZCOLL_INTERNAL_H
+
+#include <liburing.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include <zcoll.h>
+
+#define ARRAY_SIZE(x)		(sizeof(x) / sizeof((x)[0]))
+
+#define ZC_DEFAULT_DEVICE	"/dev/zcoll"
+
+/* Pause between looks at what another thread, or io_uring's, is about to do */
+#define ZC_LOOK_AGAIN_NS	20000
+
+/* One registered range of addresses */
+struct zc_range {
+	uintptr_t addr;
+	size_t len;
+	uint32_t handle;
+	size_t map_len;		/* bytes to unmap: zcoll_alloc()'s; 0: zcoll_register()'s */
+};
+
+struct zcoll_comm {
+	int fd;
+	unsigned int rank;
+	unsigned int nranks;
+	unsigned int window;
+	uint64_t types;
+	uint64_t ops;
+	uint64_t deadline_ns;
+	const uint32_t *owner;	/* a page that fork() wipes, see zc_is_owner() */
+
+	_Atomic uint64_t next;	/* the sequence number to be drawn next */
+	_Atomic uint64_t oldest;	/* all operations below have ended */
+
+	pthread_rwlock_t ranges_lock;
+	struct zc_range *ranges;	/* by address; they do not overlap */
+	size_t nr_ranges;
+	size_t max_ranges;
+
+	pthread_mutex_t ring_lock;
+	bool has_ring;
+	struct io_uring ring;
+	struct zcoll_req *reqs;
+
+	pthread_mutex_t text_lock;
+	char text[ZCOLL_TEXT_MAX];
+};
+
+/* device.c */
+int zc_device_open(const char *device, struct zcoll_info *info, char *text, size_t len);
+int zc_ioctl(int fd, unsigned long cmd, void *arg);
+
+/* text.c */
+int zc_text(char *text, size_t len, int err, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+int zc_fail(struct zcoll_comm *comm, int err, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+int zc_fail_op(struct zcoll_comm *comm, uint64_t seq, int err);
+
+/* time.c */
+uint64_t zc_after(uint64_t ns);
+uint64_t zc_left(uint64_t end);
+void zc_sleep(uint64_t ns);
+
+/* comm.c */
+int zc_comm_status(struct zcoll_comm *comm, struct zcoll_status *st);
+int zc_check_owner(struct zcoll_comm *comm);
+bool zc_is_owner(const struct zcoll_comm *comm);
+bool zc_is_revoked(struct zcoll_comm *comm);
+
+/* sequence.c */
+int zc_seq_draw(struct zcoll_comm *comm, uint64_t *seq);
+uint64_t zc_seq_draw_now(struct zcoll_comm *comm);
+bool zc_seq_give_back(struct zcoll_comm *comm, uint64_t seq);
+bool zc_seq_succeeded(struct zcoll_comm *comm, uint64_t seq);
+bool zc_seq_accepted(struct zcoll_comm *comm, uint64_t seq);
+void zc_seq_done(struct zcoll_comm *comm, uint64_t seq);
+int zc_op_ended(struct zcoll_comm *comm, uint64_t seq, int result);
+
+/* command.c */
+int zc_cmd_init(struct zcoll_comm *comm, struct zcoll_cmd *cmd, const void *send,
+		const void *recv, uint64_t count, int dtype, int op);
+void zc_cmd_to_sqe(struct io_uring_sqe *sqe, unsigned int ring_flags, int fd,
+		   struct zcoll_cmd *at, const struct zcoll_cmd *cmd);
+
+/* buffers.c */
+void zc_range_find(struct zcoll_comm *comm, const void *addr, size_t len,
+		   uint32_t *handle, __u64 *offset);
+void zc_ranges_free(struct zcoll_comm *comm);
+
+/* request.c */
+bool zc_requests_busy(struct zcoll_comm *comm);
+void zc_requests_free(struct zcoll_comm *comm);
+
+#endif /* LIBZCOLL_INTERNAL_H */

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# The contenders of the speed study: one program each, all with the same rank.o.
+# Built only for `make bench`, because they need two MPIs.
+
+BENCH_B := $(B)/selftests/bench
+BENCH_OBJS := $(addprefix $(BENCH_B)/,rank.o rank_zcoll.o rank_bound.o rank_openmpi.o rank_mpich.o)
+OBJS += $(BENCH_OBJS)
+
+bench-programs: $(addprefix $(BENCH_B)/,rank_zcoll rank_bound rank_openmpi rank_mpich)
+
+$(BENCH_B)/rank_zcoll: $(BENCH_B)/rank.o $(BENCH_B)/rank_zcoll.o $(B)/lib/libzcoll.a
+$(BENCH_B)/rank_zcoll: LDLIBS = -luring -pthread -ldl
+
+$(BENCH_B)/rank_bound: $(BENCH_B)/rank.o $(BENCH_B)/rank_bound.o $(B)/engine/libzcengine.a
+$(BENCH_B)/rank_bound: LDLIBS = -pthread
+$(BENCH_B)/rank_bound.o: override CPPFLAGS += -Ikmod/engine
+
+# An MPI is known by its compiler; rank_mpi.c is the same for both
+$(BENCH_B)/rank_openmpi.o $(BENCH_B)/rank_openmpi: CC = mpicc.openmpi
+$(BENCH_B)/rank_mpich.o $(BENCH_B)/rank_mpich: CC = mpicc.mpich
+$(BENCH_B)/rank_openmpi.o $(BENCH_B)/rank_mpich.o: selftests/bench/rank_mpi.c
+	$(compile)
+$(BENCH_B)/rank_openmpi: $(BENCH_B)/rank.o $(BENCH_B)/rank_openmpi.o
+$(BENCH_B)/rank_mpich: $(BENCH_B)/rank.o $(BENCH_B)/rank_mpich.o
+
+$(addprefix $(BENCH_B)/,rank_zcoll rank_bound rank_openmpi rank_mpich):
+	$(link)
+
+.PHONY: bench-programs

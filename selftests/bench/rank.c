@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * One rank of a contender: it obeys orders, so that contenders which are all
+ * alive at once can be measured in turn, A B A B, within seconds of each other.
+ *
+ * Orders come as lines through the FIFO DIR/NAME.RANK. A rank without an order
+ * sleeps in read() and takes no time from the others, however eagerly its MPI
+ * spins. Each rank answers each order with one line through DIR/NAME.reply.
+ *
+ *	run BYTES ITERS MODE	time a batch; answer: nanoseconds for all of it
+ *	check BYTES		one call on known data; answer: ok
+ *	facts			answer: what the contender holds in the kernel
+ *	quit			no answer
+ *
+ * MODE is "reuse" (the same two buffers in each call) or "rotate" (each call
+ * takes the next two of the arena, so they come from memory and not from a
+ * cache). Time is taken for a batch, because reading a clock can cost as much
+ * as an operation (User-Mode Linux: 22 us).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "rank.h"
+
+#define PAGE		4096UL
+#define LINE		64UL	/* buffers do not all begin at the same cache set */
+
+struct rank {
+	struct back_end *be;
+	struct arena arena;
+	size_t next;		/* the next slot to take when rotating */
+	FILE *orders;
+	int reply;
+};
+
+void die(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	fprintf(stderr, "bench rank %u: ", back_end.rank);
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+	va_end(ap);
+	exit(1);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
+}
+
+/* The buffers of slot @i for @bytes: the i-th pair that fits, counted round */
+static void slot(const struct arena *arena, size_t bytes, size_t i, float **send, float **recv)
+{
+	size_t stride = (bytes + PAGE - 1) / PAGE * PAGE + LINE;
+	size_t slots = arena->len / (2 * stride);
+
+	if (!slots)
+		die("%zu bytes need an arena of %zu, it has %zu", bytes, 2 * stride, arena->len);
+	*send = (float *)(arena->mem + i % slots * 2 * stride);
+	*recv = (float *)((char *)*send + stride);
+}
+
+static void answer(struct rank *rk, const char *fmt, ...)
+{
+	char line[512];
+	va_list ap;
+	int len, max = sizeof(line) - 1;
+
+	len = snprintf(line, max, "%u ", rk->be->rank);
+	va_start(ap, fmt);
+	len += vsnprintf(line + len, max - len, fmt, ap);
+	va_end(ap);
+	if (len > max)
+		len = max;
+	line[len++] = '\n';
+	if (write(rk->reply, line, len) != len)	/* one write: lines do not mix */
+		die("cannot answer: %s", strerror(errno));
+}
+
+static void run(struct rank *rk, size_t bytes, unsigned long iters, int rotate)
+{
+	struct back_end *be = rk->be;
+	unsigned long i;
+	uint64_t start;
+	float *send, *recv;
+
+	be->barrier(be);
+	start = now_ns();
+	for (i = 0; i < iters; i++) {
+		slot(&rk->arena, bytes, rotate ? rk->next++ : 0, &send, &recv);
+		be->allreduce(be, send, recv, bytes / sizeof(float));
+	}
+	answer(rk, "%llu", (unsigned long long)(now_ns() - start));
+}
+
+/* Sums of small whole numbers are exact in any order of reduction */
+static void check(struct rank *rk, size_t bytes)
+{
+	struct back_end *be = rk->be;
+	size_t i, count = bytes / sizeof(float);
+	float *send, *recv, factor = be->nranks * (be->nranks + 1) / 2;
+
+	slot(&rk->arena, bytes, 0, &send, &recv);
+	for (i = 0; i < count; i++)
+		send[i] = (be->rank + 1) * (1 + i % 7);
+	memset(recv, 0xff, bytes);
+	be->allreduce(be, send, recv, count);
+	for (i = 0; i < count; i++)
+		if (recv[i] != factor * (1 + i % 7))
+			die("wrong sum at element %zu of %zu: %g", i, count, recv[i]);
+	memset(send, 0, bytes);
+	answer(rk, "ok");
+}
+
+static void facts(struct rank *rk)
+{
+	char buf[400] = "";
+
+	if (rk->be->facts)
+		rk->be->facts(rk->be, buf, sizeof(buf));
+	answer(rk, "%s", buf);
+}
+
+static void obey(struct rank *rk)
+{
+	char line[128], mode[16];
+	unsigned long iters;
+	size_t bytes;
+
+	while (fgets(line, sizeof(line), rk->orders)) {
+		if (sscanf(line, "run %zu %lu %15s", &bytes, &iters, mode) == 3)
+			run(rk, bytes, iters, !strcmp(mode, "rotate"));
+		else if (sscanf(line, "check %zu", &bytes) == 1)
+			check(rk, bytes);
+		else if (!strcmp(line, "facts\n"))
+			facts(rk);
+		else if (!strcmp(line, "quit\n"))
+			return;
+		else
+			die("unknown order: %s", line);
+	}
+}
+
+static void open_pipes(struct rank *rk, const char *dir, const char *name)
+{
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/%s.%u", dir, name, rk->be->rank);
+	rk->orders = fopen(path, "r");
+	if (!rk->orders)
+		die("%s: %s", path, strerror(errno));
+	snprintf(path, sizeof(path), "%s/%s.reply", dir, name);
+	rk->reply = open(path, O_WRONLY);
+	if (rk->reply < 0)
+		die("%s: %s", path, strerror(errno));
+}
+
+/* Touched whole, so that no batch pays for a first touch */
+static void make_arena(struct arena *arena, const char *mib)
+{
+	arena->len = (strtoul(mib, NULL, 10) << 20) + 64 * PAGE;
+	arena->mem = mmap(NULL, arena->len, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (arena->mem == MAP_FAILED)
+		die("no memory for an arena of %s MiB: %s", mib, strerror(errno));
+	memset(arena->mem, 0, arena->len);
+}
+
+int main(int argc, char **argv)
+{
+	struct rank rk = { .be = &back_end };
+
+	if (argc < 4)
+		die("usage: %s DIR NAME ARENA_MIB [ARG]", argv[0]);
+	make_arena(&rk.arena, argv[3]);
+	rk.be->start(rk.be, &rk.arena, argv[4]);
+	open_pipes(&rk, argv[1], argv[2]);
+	obey(&rk);
+	rk.be->stop(rk.be);
+	return 0;
+}

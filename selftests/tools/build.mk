@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# Tests of the command: on the host (no device needed), and (dev_*) with the device.
+
+TOOLT := $(B)/selftests/tools
+TOOLT_PROGS := $(addprefix $(TOOLT)/,npy_test reference_test parse_test npytool)
+OBJS += $(addsuffix .o,$(TOOLT_PROGS)) $(TOOLT)/spoil.o
+
+$(TOOLT)/npy_test: $(B)/tools/npy.o
+$(TOOLT)/reference_test: $(B)/tools/pattern.o $(B)/tools/reference.o
+$(TOOLT)/parse_test: $(addprefix $(B)/tools/,parse.o rank.o msg.o)
+$(TOOLT)/npytool: $(B)/tools/pattern.o $(B)/tools/reference.o
+$(TOOLT_PROGS): LDLIBS = -lm -luring -pthread -ldl
+$(TOOLT_PROGS): %: %.o $(B)/lib/libzcoll.a
+	$(link)
+
+$(TOOLT)/spoil.o: override CFLAGS += -fPIC
+$(TOOLT)/spoil.so: LDLIBS = -shared -ldl
+$(TOOLT)/spoil.so: $(TOOLT)/spoil.o
+	$(link)
+
+HOST_TESTS += $(filter %_test,$(TOOLT_PROGS)) selftests/tools/run.sh selftests/tools/cli.sh
+DEV_TESTS += selftests/tools/dev_allreduce.sh selftests/tools/dev_perf.sh \
+	selftests/tools/dev_digits.sh
+selftests: $(TOOLT_PROGS) $(TOOLT)/spoil.so tools

@@ -1,0 +1,195 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# cli.sh - help, options, messages, files that are refused, completion, manual;
+# needs no device
+# shellcheck disable=SC2317 # functions called by t
+# shellcheck source=selftests/tools/tap.sh
+. "$(dirname "$0")/tap.sh"
+
+export ZCOLL_DEVICE=$work/no-device
+unset ZCOLL_RANK ZCOLL_SIZE ZCOLL_KEY
+
+# --------------------------------------------------------------------- help
+
+help_lists_all() {
+	run "$zcoll" help
+	for sub in info run allreduce perf help; do
+		grep -q "^  $sub " out || return 1
+	done
+	is 0 "$status"
+}
+
+help_of_each() {
+	for sub in info run allreduce perf help; do
+		"$zcoll" help "$sub" >one && "$zcoll" "$sub" --help >two && cmp one two &&
+			grep -q "^Usage: zcoll" one || return 1
+	done
+}
+
+# Each long option that getopt knows is in the help text, and the other way round
+help_names_options() {
+	for sub in info run allreduce perf; do
+		sed -nE 's/.*\{ "([a-z_]+)", (no|required)_argument.*/--\1/p' \
+			"$top/tools/cmd_$sub.c" | sort >known
+		echo "--help" >>known
+		"$zcoll" help "$sub" | sed -nE 's/^ +(-.,)? *(--[a-z_]+).*/\2/p' >told
+		is "$(sort known)" "$(sort told)" || return 1
+	done
+}
+
+help_fits_terminal() {
+	for sub in "" info run allreduce perf help; do
+		"$zcoll" help ${sub:+"$sub"}
+	done >all
+	[ "$(wc -L <all)" -le 88 ]
+}
+
+version() { run "$zcoll" --version; is 0 "$status" && grep -qE '^zcoll [0-9.]+ \(ABI 1\)$' out; }
+no_arguments() { refused "which subcommand" "$zcoll"; }
+unknown() { refused "no subcommand 'frobnicate'" "$zcoll" frobnicate && ! grep -q "did you mean" err; }
+suggestion() { refused "did you mean 'allreduce'?" "$zcoll" all-reduce; }
+full_disk() { "$zcoll" help >/dev/full 2>err; is 1 $?; }
+
+# --------------------------------------------------------------- the device
+
+no_device() { fails "modprobe zcoll" "$zcoll" info; }
+wrong_device() { ZCOLL_DEVICE=/dev/null fails "not the device of zcoll" "$zcoll" info; }
+perf_without_device() { fails "no-device" "$zcoll" perf -b 8 -e 8; }
+half_environment() { ZCOLL_RANK=0 fails "ZCOLL_SIZE" "$zcoll" perf -b 8 -e 8; }
+
+# ----------------------------------------------------- files that are refused
+
+# npy NAME HEADER [DATA_BYTES]: a file of version 1
+npy() {
+	local len=$((${#2} + 1))
+	{
+		printf '\x93NUMPY\x01\x00'
+		# shellcheck disable=SC2059
+		printf "\\x$(printf %02x $((len & 255)))\\x$(printf %02x $((len >> 8)))"
+		printf '%s\n' "$2"
+		head -c "${3:-0}" /dev/zero
+	} >"$1"
+}
+
+# file_refused TEXT FILE [OPTION...]
+file_refused() {
+	local text=$1 file=$2
+	shift 2
+	fails "$text" "$zcoll" allreduce --op sum "$@" "$file" out.npy && [ ! -e out.npy ]
+}
+
+# accepted FILE [OPTION...]: it gets as far as the device
+accepted() {
+	local file=$1
+	shift
+	fails "no-device" "$zcoll" allreduce --op sum "$@" "$file" out.npy
+}
+
+dict() { echo "{'descr': '$1', 'fortran_order': ${3:-False}, 'shape': ${2:-(4,)}, }"; }
+
+good_file() { npy a.npy "$(dict '<f4' '(2, 3)')" 24 && accepted a.npy; }
+bf16_as_v2() { npy a.npy "$(dict '<V2')" 8 && accepted a.npy --dtype bf16; }
+bf16_as_u2() { npy a.npy "$(dict '<u2')" 8 && accepted a.npy --dtype bf16; }
+v2_alone() { npy a.npy "$(dict '<V2')" 8 && file_refused "say --dtype bf16" a.npy; }
+big_endian() { npy a.npy "$(dict '>f4')" 16 && file_refused "big-endian type '>f4'; convert with a.astype('<f4')" a.npy; }
+objects() { npy a.npy "$(dict '|O')" 9 && file_refused "Python objects" a.npy; }
+complex() { npy a.npy "$(dict '<c8')" 32 && file_refused "type '<c8'; possible are" a.npy; }
+truncated() { npy a.npy "$(dict '<f4')" 15 && file_refused "the file has" a.npy; }
+trailing() { npy a.npy "$(dict '<f4')" 17 && file_refused "the file has" a.npy; }
+other_type() { npy a.npy "$(dict '<f4')" 16 && file_refused "has type '<f4' (fp32), not int32" a.npy --dtype int32; }
+raw_untyped() { head -c 16 /dev/zero >a.raw && file_refused "name its type with --dtype" a.raw; }
+raw_uneven() { head -c 15 /dev/zero >a.raw && file_refused "15 bytes are not a whole number of elements of fp32" a.raw --dtype fp32; }
+raw_good() { head -c 16 /dev/zero >a.raw && accepted a.raw --dtype fp32; }
+no_file() { file_refused "none.npy: No such file" none.npy; }
+folder() { mkdir -p dir && file_refused "dir: not a regular file" dir; }
+escape_codes() { npy a.npy "$(dict $'\e[31mx')" 16 && file_refused "'?[31mx'" a.npy; }
+
+# --------------------------------------------------------------- completion
+
+# completed WORDS...: what the last word may become
+completed() {
+	(
+		PATH=$build/tools:$PATH
+		# shellcheck source=/dev/null
+		. "$top/tools/completion/zcoll"
+		COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
+		_zcoll
+		echo "${COMPREPLY[*]}"
+	)
+}
+
+completes_subcommands() { is "run" "$(completed zcoll r)" && is "info run allreduce perf help --help --version" "$(completed zcoll "")"; }
+completes_options() { is "--prefix" "$(completed zcoll run --pr)" && is "--op" "$(completed zcoll allreduce --o)" && is "-z" "$(completed zcoll perf -z)"; }
+completes_values() { is "prod" "$(completed zcoll allreduce --op p)" && is "bf16" "$(completed zcoll perf -d bf)"; }
+completes_programs() { completed zcoll run -n 4 -- seq | grep -qw seq; }
+
+# ------------------------------------------------------------------- manual
+
+manual_formats() {
+	LC_ALL=C.UTF-8 groff -man -Tutf8 -ww -P-c "$top/Documentation/man/zcoll.1" >page 2>err
+	is 0 $? && is "" "$(cat err)"
+}
+manual_names_options() {
+	sed 's/\\-/-/g' "$top/Documentation/man/zcoll.1" >page
+	for sub in info run allreduce perf; do
+		for option in $("$zcoll" help "$sub" | sed -nE 's/^ +(-.,)? *(--[a-z_]+).*/\2/p'); do
+			grep -qF -e "$option" page || { echo "no $option"; return 1; }
+		done
+	done
+}
+
+t "help lists all subcommands" help_lists_all
+t "help SUB and SUB --help are the same" help_of_each
+t "help names the options that there are" help_names_options
+t "help fits a terminal" help_fits_terminal
+t "help of an unknown subcommand is refused" refused "did you mean 'perf'" "$zcoll" help pref
+t "--version names the ABI" version
+t "no arguments: usage" no_arguments
+t "an unknown subcommand is refused" unknown
+t "a misspelled subcommand gets a suggestion" suggestion
+t "a full disk is noticed" full_disk
+t "info without a device says what to do" no_device
+t "info on another device says so" wrong_device
+t "info takes no arguments" refused "unexpected argument 'x'" "$zcoll" info x
+t "perf without a device fails" perf_without_device
+t "a launcher's environment that is not whole is told" half_environment
+t "allreduce: --op is required" refused "--op OP is missing" "$zcoll" allreduce a b
+t "allreduce: an unknown operator is refused" refused "--op mean: not sum" "$zcoll" allreduce --op mean a b
+t "allreduce: an unknown type is refused" refused "--dtype quad: no such type" "$zcoll" allreduce --op sum --dtype quad a b
+t "allreduce: two files are required" refused "an input and an output" "$zcoll" allreduce --op sum a
+t "allreduce: a bad deadline is refused" refused "--deadline 1y" "$zcoll" allreduce --op sum --deadline 1y a b
+t "allreduce: a good file is taken" good_file
+t "allreduce: bf16 as V2 is taken" bf16_as_v2
+t "allreduce: bf16 as u2 is taken" bf16_as_u2
+t "allreduce: V2 alone is refused" v2_alone
+t "allreduce: big-endian is refused, with the remedy" big_endian
+t "allreduce: Python objects are refused" objects
+t "allreduce: complex numbers are refused" complex
+t "allreduce: a file that is cut off is refused" truncated
+t "allreduce: a file with more behind it is refused" trailing
+t "allreduce: a type other than the file's is refused" other_type
+t "allreduce: raw data needs a type" raw_untyped
+t "allreduce: raw data must be whole elements" raw_uneven
+t "allreduce: raw data with a type is taken" raw_good
+t "allreduce: a missing file is named" no_file
+t "allreduce: a folder is refused" folder
+t "allreduce: codes for the terminal do not get there" escape_codes
+t "perf: -b above -e is refused" refused "-b 64 is more than -e 8" "$zcoll" perf -b 64 -e 8
+t "perf: an unknown unit is refused" refused "-b 8X: not a size" "$zcoll" perf -b 8X
+t "perf: a size beyond the limit is refused" refused "-e 2T: not a size" "$zcoll" perf -e 2T
+t "perf: no step is refused" refused "-i 0: sizes would not grow" "$zcoll" perf -i 0
+t "perf: factor 1 is refused" refused "-f 1: not a number from 2" "$zcoll" perf -f 1
+t "perf: no iterations are refused" refused "-n 0: not a number from 1" "$zcoll" perf -n 0
+t "perf: more in flight than the ABI knows is refused" refused "-m 33: not a number from 1 to 32" "$zcoll" perf -m 33
+t "perf: an unknown operator is refused" refused "-o mean" "$zcoll" perf -o mean
+t "perf: an unknown type is refused" refused "-d quad" "$zcoll" perf -d quad
+t "perf: -z 2 is refused" refused "-z 2: not a number from 0 to 1" "$zcoll" perf -z 2
+t "perf: -g under a launcher is refused" refused "is one already" env ZCOLL_RANK=0 "$zcoll" perf -g 2
+t "completion: subcommands" completes_subcommands
+t "completion: options" completes_options
+t "completion: values" completes_values
+t "completion: programs after run" completes_programs
+t "the manual page formats without a warning" manual_formats
+t "the manual page names all options" manual_names_options
+tap_end

@@ -1,0 +1,35 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# dev_digits.sh - the example trains, and notices when it should not have
+# shellcheck disable=SC2317 # functions called by t
+# shellcheck source=selftests/tools/tap.sh
+. "$(dirname "$0")/tap.sh"
+
+digits=$build/tools/digits
+data=$top/tools/examples/data/digits.csv
+
+trains() { # RANKS EPOCHS
+	run "$zcoll" run -n "$1" -- "$digits" --epochs "$2" "$data"
+	is 0 "$status" && is "$2" "$(grep -c '^epoch' out)" &&
+		grep -q '^all ranks hold the same weights bit for bit: yes$' out &&
+		grep -qE '^accuracy on the held-out tenth \(180 pictures\): 9[4-9]\.' out &&
+		grep -q '^same loss curve as 1 rank within 0.0001: yes ' out
+}
+
+too_little_training() {
+	run "$zcoll" run -n 2 -- "$digits" --epochs 1 "$data"
+	is 1 "$status" && grep -q '^accuracy' out
+}
+
+bad_data() {
+	head -n 50 "$data" | sed '40s/,.*//' >bad.csv
+	run "$zcoll" run -n 2 -- "$digits" bad.csv
+	is 1 "$status" && said "bad.csv: not lines of 64 pixels and a digit"
+}
+
+t "4 ranks" trains 4 12
+t "3 ranks, of which shares are uneven" trains 3 6
+t "too little training fails" too_little_training
+t "data that is cut is refused" bad_data
+tap_end

@@ -1,0 +1,110 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# dev_perf.sh - zcoll perf and zcoll info with the device
+# shellcheck disable=SC2317 # functions called by t
+# shellcheck source=selftests/tools/tap.sh
+. "$(dirname "$0")/tap.sh"
+
+# right [N]: the sweep succeeded, with N lines, and nothing was wrong
+right() {
+	is 0 "$status" && grep -q '^# Out of bounds values : 0 OK$' out &&
+		grep -q '^# Avg bus bandwidth    : ' out &&
+		is "${1:-1}" "$(grep -cE '^ +[0-9]' out)" && is "" "$(cat err)"
+}
+
+all_types_and_operators() {
+	run "$zcoll" perf -g 3 -b 1 -e 20000 -i 19999 -n 1 -w 0 -d all -o all
+	right 120 && is 60 "$(awk '/^ +[0-9]/ { print $3, $4 }' out | sort -u | wc -l)"
+}
+
+under_run() { run "$zcoll" run -n 2 -- "$zcoll" perf -b 8 -e 8K -f 32 -n 2; right 3; }
+alone() { run "$zcoll" perf -b 4K -e 4K -n 2; right; }
+in_flight() { run "$zcoll" perf -g 2 -b 4 -e 64K -f 128 -n 2 -m 8 -c 2; right 3; }
+rotating() { run "$zcoll" perf -g 2 -b 60000 -e 60000 -n 20 -R 1M; right && grep -q '^# Rotating' out; }
+blocking() { run "$zcoll" perf -g 2 -b 64 -e 64 -n 5 -z 1 -a 3; right && grep -q '^# Blocking Enabled' out; }
+unregistered() { run "$zcoll" perf -g 2 -b 100 -e 70000 -i 69900 -n 2 --unregistered -d bfloat16 -o avg; right 2; }
+no_elements() { run "$zcoll" perf -g 2 -b 0 -e 0 -n 2; right; }
+unchecked() {
+	run "$zcoll" perf -g 2 -b 64 -e 64 -n 2 -c 0
+	right && is "N/A N/A" "$(awk '/^ +[0-9]/ { print $9, $13 }' out)"
+}
+
+columns() {
+	run "$zcoll" perf -g 2 -b 64 -e 64 -n 2 -d float
+	grep -q '^#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong$' out &&
+		is "64 16 float sum -1 13" "$(awk '/^ +[0-9]/ { print $1, $2, $3, $4, $5, NF }' out)"
+}
+
+json() {
+	run "$zcoll" perf -g 2 -b 8 -e 64 -f 8 -n 2 --json perf.json
+	right 2 && is "2 true 0 64 float 2" "$(python3 -c '
+import json
+d = json.load(open("perf.json")); r = d["results"]
+print(len(r), str(d["out_of_bounds"]["okay"]).lower(), r[1]["in_place"]["nwrong"],
+      r[1]["size"], r[1]["type"], d["config"]["ranks"])')"
+}
+
+json_impossible() { fails "/none/x: No such file" "$zcoll" perf -b 8 -e 8 --json /none/x; }
+
+# One wrong element on each of 2 ranks, out of place and in place
+wrong_is_seen() {
+	run env LD_PRELOAD="$build/selftests/tools/spoil.so" "$zcoll" perf -g 2 -b 400 -e 400 -n 1 -d int32
+	is 1 "$status" && is "2 2" "$(awk '/^ +[0-9]/ { print $9, $13 }' out)" &&
+		grep -q '^# Out of bounds values : 4 FAILED$' out
+}
+
+deadline_names_rank() {
+	# shellcheck disable=SC2016
+	run "$zcoll" run -n 2 --grace 1s -- sh -c \
+		'[ %r = 1 ] && exec "$1" perf -b 8 -e 8 -n 1 --deadline 1s
+		exec "$1" perf -b 8 -e 8 -n 1 -w 0 -c 0 --deadline 1s' sh "$zcoll"
+	is 1 "$status" && said "rank"
+}
+
+# Standard error of a command under `script` is a terminal
+progress() {
+	timeout 6 script -qefc "$zcoll perf -b 1M -e 1M -w 0 -c 0 -n 10000000" log >out 2>&1
+	grep -qaE 'iteration: [0-9]+ of 10000000, [0-9]+ s' log
+}
+
+info_says() {
+	run "$zcoll" info
+	is 0 "$status" && grep -q '^ABI version  *1$' out && grep -qE '^types .* bf16 fp32 fp64$' out
+}
+
+info_json() {
+	run "$zcoll" info --json
+	is 0 "$status" && is "1 12 5 True" "$(python3 -c '
+import json
+d = json.load(open("out"))
+print(d["abi_version"], len(d["types"]), len(d["ops"]), d["limits"]["window"] >= 1)')"
+}
+
+nothing_stays() {
+	run "$zcoll" info --json
+	is "0 0 0" "$(python3 -c '
+import json
+d = json.load(open("out"))["now"]
+print(d["comms"], d["ranks"], d["pinned_pages"])')"
+}
+
+t "all types with all operators, 3 ranks: nothing wrong" all_types_and_operators
+t "under zcoll run" under_run
+t "a rank alone" alone
+t "8 operations in flight" in_flight
+t "rotating through buffers" rotating
+t "with barriers" blocking
+t "unregistered memory" unregistered
+t "no elements" no_elements
+t "-c 0 checks nothing, and says so" unchecked
+t "the columns are those of nccl-tests" columns
+t "--json gives the results" json
+t "--json to where no file can be is refused first" json_impossible
+t "wrong elements are counted, and the status is 1" wrong_is_seen
+t "ranks that do different things: the deadline ends them" deadline_names_rank
+t "progress is shown on a terminal" progress
+t "info tells what the module can do" info_says
+t "info --json is JSON" info_json
+t "nothing stays behind" nothing_stays
+tap_end

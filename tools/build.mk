@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: LGPL-2.1-only OR MIT
+#
+# The command zcoll, and the example that make run trains.
+
+ZCOLL_OBJS := $(patsubst %,$(B)/tools/%.o,zcoll cmd_help cmd_info cmd_run \
+	cmd_allreduce cmd_perf perf_measure perf_report pattern reference launch \
+	rank relay array npy session progress parse msg)
+DIGITS_OBJS := $(patsubst %,$(B)/tools/examples/%.o,digits)
+OBJS += $(ZCOLL_OBJS) $(DIGITS_OBJS)
+
+# From the build folder they find the library built beside them; once installed,
+# the loader finds the installed one
+TOOLS_LIBS := $(B)/lib/libzcoll.so.0 -Wl,-rpath,'$$ORIGIN/../lib' -lm
+
+$(B)/tools/zcoll: LDLIBS := $(TOOLS_LIBS) -ljansson
+$(B)/tools/zcoll: $(ZCOLL_OBJS) $(B)/lib/libzcoll.so.0
+	$(link)
+
+$(B)/tools/digits: LDLIBS := $(TOOLS_LIBS)
+$(B)/tools/digits: $(DIGITS_OBJS) $(B)/lib/libzcoll.so.0
+	$(link)
+
+tools: $(B)/tools/zcoll $(B)/tools/digits ## build the command and its examples
+
+.PHONY: tools

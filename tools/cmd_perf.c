@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR MIT
+/*
+ * zcoll perf: measure the all-reduce, and check its results; see perf.h. Options
+ * and output are those of nccl-tests' all_reduce_perf where there is a like.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "launch.h"
+#include "msg.h"
+#include "parse.h"
+#include "perf.h"
+#include "session.h"
+
+static const char help[] =
+"Usage: zcoll run -n N -- zcoll perf [OPTION...]\n"
+"       zcoll perf -g N [OPTION...]\n"
+"\n"
+"Measures the all-reduce over a range of sizes, out of place and in place, and checks\n"
+"every element of the results, bit for bit. The options are those of nccl-tests.\n"
+"\n"
+"  -g, --ngpus N           start N ranks on this node\n"
+"  -b, --minbytes SIZE     smallest size (32M); K, M and G are powers of 1024\n"
+"  -e, --maxbytes SIZE     largest size (32M)\n"
+"  -i, --stepbytes SIZE    from size to size, add this (1M)\n"
+"  -f, --stepfactor N      from size to size, multiply by this, instead of -i\n"
+"  -n, --iters N           timed iterations (20)\n"
+"  -w, --warmup_iters N    iterations before, not timed (5)\n"
+"  -m, --agg_iters N       operations in flight at once in each iteration (1)\n"
+"  -c, --check N           iterations that are checked, 0: none (1)\n"
+"  -o, --op OP             sum, prod, min, max, avg or all (sum)\n"
+"  -d, --datatype T        element type, of zcoll or NCCL, or all (float)\n"
+"  -z, --blocking 0|1      a barrier after each iteration, timed as well (0)\n"
+"  -a, --average 0|1|2|3   time of rank 0, or mean, least or most of all ranks (1)\n"
+"  -R, --rotate SIZE       rotate through buffers of this size, to defeat caches\n"
+"      --unregistered      plain memory, pinned by the kernel for each operation\n"
+"      --deadline T        give up when an operation takes longer (10m; 0: never)\n"
+"      --json FILE         write the results as JSON too\n"
+"  -h, --help              show this text\n"
+"\n"
+"Columns: size in bytes, elements, type, operator, root (none: -1), and for out of\n"
+"place and in place the time of an operation, size by time (algbw), the same times\n"
+"2(n-1)/n (busbw), and wrong elements, guard bytes included.\n"
+"\n"
+"Exit status: 0 success, 1 failure or wrong results, 2 wrong usage.\n";
+
+/* ---- the sweep ---- */
+
+static uint64_t next_size(const struct perf_options *o, uint64_t bytes)
+{
+	uint64_t next;
+
+	if (o->step_factor) {
+		if (__builtin_mul_overflow(bytes ? bytes : 1, o->step_factor, &next))
+			return UINT64_MAX;
+	} else if (__builtin_add_overflow(bytes, o->step_bytes, &next)) {
+		return UINT64_MAX;
+	}
+	return next;
+}
+
+static int measure_row(struct perf_case *pc, struct perf_report *rep)
+{
+	struct perf_result out = { 0 }, in = { 0 };
+	int status;
+
+	status = perf_measure(pc, false, &out);
+	if (!status)
+		status = perf_measure(pc, true, &in);
+	if (!status)
+		perf_report_row(rep, pc, &out, &in);
+	return status;
+}
+
+static int sweep_sizes(struct perf_case *pc, struct perf_report *rep)
+{
+	const struct perf_options *o = pc->opts;
+	struct pattern pattern;
+	uint64_t bytes;
+	int status = 0;
+
+	if (pattern_init(&pattern, pc->dtype, pc->op, zcoll_comm_rank(pc->comm),
+			 zcoll_comm_size(pc->comm)))
+		return failed("out of memory");
+	pc->pattern = &pattern;
+	for (bytes = o->min_bytes; bytes <= o->max_bytes && !status; bytes = next_size(o, bytes)) {
+		pc->count = bytes / pattern.size;
+		status = measure_row(pc, rep);
+	}
+	pattern_free(&pattern);
+	return status;
+}
+
+static int sweep(struct perf_case *pc, struct perf_report *rep)
+{
+	const struct perf_options *o = pc->opts;
+	int dtype_end = o->dtype ? o->dtype + 1 : ZCOLL_NR_TYPES;
+	int op_end = o->op ? o->op + 1 : ZCOLL_NR_OPS;
+	int status = 0;
+
+	for (pc->dtype = o->dtype ? o->dtype : 1; pc->dtype < dtype_end; pc->dtype++)
+		for (pc->op = o->op ? o->op : 1; pc->op < op_end && !status; pc->op++)
+			status = sweep_sizes(pc, rep);
+	return status;
+}
+
+/* ---- one rank ---- */
+
+static int check_limits(const struct perf_options *o)
+{
+	struct zcoll_info info;
+	int err = zcoll_info_get(NULL, &info);
+
+	if (err)
+		return failed("limits of the device: %s", strerror(-err));
+	if (o->agg > info.window)
+		return failed("-m %llu: the module takes at most %u operations in flight",
+			      (unsigned long long)o->agg, info.window);
+	return 0;
+}
+
+static int measure(const struct perf_options *o, struct zcoll_comm *comm)
+{
+	struct perf_buffers bufs = { 0 };
+	struct perf_report rep;
+	struct progress progress;
+	struct perf_case pc = { .opts = o, .comm = comm, .bufs = &bufs, .progress = &progress };
+	int status, err;
+
+	progress_start(&progress, zcoll_comm_rank(comm) == 0);
+	status = perf_report_open(&rep, o, comm);
+	if (!status)
+		status = perf_buffers_init(&bufs, comm, o);
+	if (!status)
+		status = perf_report_devices(&rep, comm);
+	if (!status)
+		status = sweep(&pc, &rep);
+	if (!status) {
+		status = perf_report_close(&rep);
+		/* the launcher ends all ranks when one fails: not before rank 0 has told why */
+		err = zcoll_barrier(comm);
+		if (err)
+			status = session_failed(comm, "end", err);
+	}
+	perf_buffers_free(&bufs, comm, o);
+	return status;
+}
+
+static int perf_rank(void *arg)
+{
+	const struct perf_options *o = arg;
+	struct zcoll_comm *comm;
+	int status;
+
+	status = session_open(&comm, o->deadline_ns);
+	if (status)
+		return status;
+	status = check_limits(o);
+	if (!status)
+		status = measure(o, comm);
+	if (status)
+		zcoll_comm_abort(comm);
+	zcoll_comm_free(comm);
+	return status;
+}
+
+/* ---- options ---- */
+
+enum { OPT_UNREGISTERED = 256, OPT_DEADLINE, OPT_JSON };
+
+static const struct option options[] = {
+	{ "ngpus", required_argument, NULL, 'g' },
+	{ "minbytes", required_argument, NULL, 'b' },
+	{ "maxbytes", required_argument, NULL, 'e' },
+	{ "stepbytes", required_argument, NULL, 'i' },
+	{ "stepfactor", required_argument, NULL, 'f' },
+	{ "iters", required_argument, NULL, 'n' },
+	{ "warmup_iters", required_argument, NULL, 'w' },
+	{ "agg_iters", required_argument, NULL, 'm' },
+	{ "check", required_argument, NULL, 'c' },
+	{ "op", required_argument, NULL, 'o' },
+	{ "datatype", required_argument, NULL, 'd' },
+	{ "blocking", required_argument, NULL, 'z' },
+	{ "average", required_argument, NULL, 'a' },
+	{ "rotate", required_argument, NULL, 'R' },
+	{ "unregistered", no_argument, NULL, OPT_UNREGISTERED },
+	{ "deadline", required_argument, NULL, OPT_DEADLINE },
+	{ "json", required_argument, NULL, OPT_JSON },
+	{ NULL, 0, NULL, 0 },
+};
+
+/* Options that are whole numbers, with their ranges */
+static int set_number(struct perf_options *o, int opt, const char *text)
+{
+	const struct {
+		int opt;
+		uint64_t min, max, *to;
+	} numbers[] = {
+		{ 'g', 1, ZCOLL_MAX_RANKS, &o->ranks },
+		{ 'f', 2, UINT32_MAX, &o->step_factor },
+		{ 'n', 1, UINT32_MAX, &o->iters },
+		{ 'w', 0, UINT32_MAX, &o->warmup },
+		{ 'm', 1, ZCOLL_MAX_WINDOW, &o->agg },
+		{ 'c', 0, UINT32_MAX, &o->check },
+		{ 'z', 0, 1, &o->blocking },
+		{ 'a', 0, 3, &o->average },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		if (numbers[i].opt != opt)
+			continue;
+		if (!parse_uint(text, numbers[i].min, numbers[i].max, numbers[i].to))
+			return 0;
+		return usage("-%c %s: not a number from %llu to %llu", opt, text,
+			     (unsigned long long)numbers[i].min,
+			     (unsigned long long)numbers[i].max);
+	}
+	return usage_option();
+}
+
+static int set_size(int opt, const char *text, uint64_t *to)
+{
+	/* two such buffers, and their slots, must be within an address space */
+	if (!parse_size(text, to) && *to <= 1ULL << 40)
+		return 0;
+	return usage("-%c %s: not a size up to 1T", opt, text);
+}
+
+static int set_name(int opt, const char *text, int (*parse)(const char *), int *to)
+{
+	*to = strcmp(text, "all") ? parse(text) : 0;
+	return *to < 0 ? usage("-%c %s: no such name; see the list below", opt, text) : 0;
+}
+
+static int set_option(struct perf_options *o, int opt)
+{
+	switch (opt) {
+	case 'b':
+		return set_size(opt, optarg, &o->min_bytes);
+	case 'e':
+		return set_size(opt, optarg, &o->max_bytes);
+	case 'i':
+		return set_size(opt, optarg, &o->step_bytes);
+	case 'R':
+		return set_size(opt, optarg, &o->rotate_bytes);
+	case 'o':
+		return set_name(opt, optarg, zcoll_op_parse, &o->op);
+	case 'd':
+		return set_name(opt, optarg, zcoll_dtype_parse, &o->dtype);
+	case OPT_UNREGISTERED:
+		o->unregistered = true;
+		return 0;
+	case OPT_DEADLINE:
+		if (parse_deadline(optarg, &o->deadline_ns))
+			return usage("--deadline %s: not a time up to one day", optarg);
+		return 0;
+	case OPT_JSON:
+		o->json = optarg;
+		return 0;
+	default:
+		return set_number(o, opt, optarg);
+	}
+}
+
+static int check_options(const struct perf_options *o)
+{
+	if (o->min_bytes > o->max_bytes)
+		return usage("-b %llu is more than -e %llu", (unsigned long long)o->min_bytes,
+			     (unsigned long long)o->max_bytes);
+	if (!o->step_factor && !o->step_bytes)
+		return usage("-i 0: sizes would not grow");
+	if (o->ranks && (getenv("ZCOLL_RANK") || getenv("ZCOLL_SIZE")))
+		return usage("-g starts ranks, and this is one already; leave -g out");
+	return 0;
+}
+
+static int perf(int argc, char **argv)
+{
+	struct perf_options o = {
+		.min_bytes = 32 << 20, .max_bytes = 32 << 20, .step_bytes = 1 << 20,
+		.iters = 20, .warmup = 5, .agg = 1, .check = 1,
+		.average = AVERAGE_MEAN, .op = ZCOLL_SUM, .dtype = ZCOLL_FP32,
+		.deadline_ns = SESSION_DEFAULT,
+	};
+	struct launch job = { .child = perf_rank, .arg = &o, .grace_ns = LAUNCH_GRACE_NS };
+	int opt, status;
+
+	while ((opt = getopt_long(argc, argv, "g:b:e:i:f:n:w:m:c:o:d:z:a:R:", options,
+				  NULL)) != -1) {
+		status = set_option(&o, opt);
+		if (status)
+			return status;
+	}
+	if (optind < argc)
+		return usage("unexpected argument '%s'", argv[optind]);
+	status = check_options(&o);
+	if (status)
+		return status;
+	if (!o.ranks)
+		return perf_rank(&o);
+	job.nranks = (unsigned int)o.ranks;
+	return launch_run(&job);
+}
+
+const struct command cmd_perf = {
+	.name = "perf",
+	.summary = "measure the all-reduce, and check its results",
+	.help = help,
+	.run = perf,
+};

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR MIT
+/*
+ * Session: becoming a rank; see session.h.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "cmd.h"
+#include "msg.h"
+#include "session.h"
+
+/* Nobody started us as a rank */
+static int attr_alone(struct zcoll_attr *attr)
+{
+	zcoll_attr_init(attr);
+	attr->nranks = 1;
+	if (getrandom(attr->key, sizeof(attr->key), 0) != (ssize_t)sizeof(attr->key))
+		return -errno;
+	return 0;
+}
+
+int session_open(struct zcoll_comm **comm, uint64_t deadline_ns)
+{
+	char text[ZCOLL_TEXT_MAX] = "";
+	struct zcoll_attr attr;
+	int err;
+
+	zcoll_attr_init(&attr);
+	attr.error = text;
+	attr.error_len = sizeof(text);
+	err = zcoll_attr_from_env(&attr);
+	if (err == -ENOENT)
+		err = attr_alone(&attr);
+	if (err)
+		return failed("cannot tell rank and size from the environment: %s",
+			      text[0] ? text : strerror(-err));
+
+	if (deadline_ns != SESSION_DEFAULT)
+		attr.deadline_ns = deadline_ns;
+	else if (!attr.deadline_ns)
+		attr.deadline_ns = SESSION_DEADLINE_NS;
+	attr.join_timeout_ns = SESSION_JOIN_NS;
+	attr.error = text;
+	attr.error_len = sizeof(text);
+	err = zcoll_comm_create(comm, &attr);
+	if (err)
+		return failed("%s", text[0] ? text : strerror(-err));
+	if (attr.nranks > 1)
+		msg_rank(attr.rank);
+	return 0;
+}
+
+int session_failed(struct zcoll_comm *comm, const char *what, int err)
+{
+	char text[ZCOLL_TEXT_MAX] = "";
+
+	if (zcoll_comm_error(comm, text, sizeof(text)) < 0 || !text[0])
+		return failed("%s: %s", what, strerror(-err));
+	return failed("%s: %s", what, text);
+}
+
+int session_gather(struct zcoll_comm *comm, uint64_t value, uint64_t *all)
+{
+	unsigned int n = zcoll_comm_size(comm);
+
+	memset(all, 0, n * sizeof(*all));
+	all[zcoll_comm_rank(comm)] = value;
+	return zcoll_allreduce(comm, all, all, n, ZCOLL_UINT64, ZCOLL_SUM);
+}
