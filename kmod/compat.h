@@ -11,7 +11,7 @@
 #include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/types.h>
-#ifdef CONFIG_X86
+#ifdef CONFIG_X86_64
 #include <asm/cpufeature.h>
 #include <asm/fpu/api.h>
 #endif
@@ -121,14 +121,14 @@ static inline bool zc_compat_ring_dying(struct io_uring_cmd *ucmd)
 static inline void zc_compat_simd_begin(void)
 {
 	preempt_disable();
-#ifdef CONFIG_X86
+#ifdef CONFIG_X86_64
 	kernel_fpu_begin();
 #endif
 }
 
 static inline void zc_compat_simd_end(void)
 {
-#ifdef CONFIG_X86
+#ifdef CONFIG_X86_64
 	kernel_fpu_end();
 #endif
 	preempt_enable();
@@ -140,7 +140,7 @@ static inline bool zc_compat_cpu_plain(void)
 }
 
 /* Loops beyond the reference, worst first: rows of { loops, whether the CPU has them } */
-#ifdef CONFIG_X86
+#ifdef CONFIG_X86_64
 /* User-Mode Linux runs as a process: what its host enabled is enabled */
 #ifdef CONFIG_UML
 #define zc_compat_xfeatures(mask) true

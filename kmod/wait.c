@@ -105,12 +105,10 @@ static void zc_waiter_sleep(struct zc_comm *comm, struct zc_waiter *waiter)
 	ktime_t *until = waiter->until == KTIME_MAX ? NULL : &waiter->until;
 	DEFINE_WAIT(wait);
 
-	atomic_inc(&comm->waiters);
 	prepare_to_wait_exclusive(&comm->waitq, &wait, TASK_INTERRUPTIBLE);
 	if (!zc_waiter_ready(comm, waiter) && !signal_pending(current))
 		schedule_hrtimeout(until, HRTIMER_MODE_ABS);
 	finish_wait(&comm->waitq, &wait);
-	atomic_dec(&comm->waiters);
 }
 
 /* Stop waiting. Return: 0 if the verdict came all the same, else @err. */
@@ -147,8 +145,10 @@ int zc_waiter_wait(struct zc_rank *rank, struct zc_waiter *waiter)
 			zc_work_put(comm, op);
 			continue;
 		}
+		atomic_inc(&comm->waiters);
 		zc_waiter_spin(comm, waiter);
 		zc_waiter_sleep(comm, waiter);
+		atomic_dec(&comm->waiters);
 	}
 	return 0;
 }

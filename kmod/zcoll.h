@@ -337,7 +337,7 @@ struct zc_rank {
  * @ranks: endpoints by rank, NULL: has not joined or has closed
  * @waitq: callers that wait for verdicts or work, exclusively
  * @pollq: poll(), and ranks that leave
- * @waiters: callers that wait, and would help
+ * @waiters: callers that wait, awake or not, and will help
  * @workq: idle workers
  * @nworkers: workers it has taken
  * @cpus: union of the CPUs the ranks may use

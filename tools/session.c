@@ -3,6 +3,7 @@
  * Session: becoming a rank; see session.h.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -40,7 +41,6 @@ int session_open(struct zcoll_comm **comm, uint64_t deadline_ns)
 		attr.deadline_ns = deadline_ns;
 	else if (!attr.deadline_ns)
 		attr.deadline_ns = SESSION_DEADLINE_NS;
-	attr.join_timeout_ns = SESSION_JOIN_NS;
 	attr.error = text;
 	attr.error_len = sizeof(text);
 	err = zcoll_comm_create(comm, &attr);
@@ -51,13 +51,22 @@ int session_open(struct zcoll_comm **comm, uint64_t deadline_ns)
 	return 0;
 }
 
+/* The message begins with our rank; the library's texts often do too */
+static const char *without_rank(const char *text, unsigned int rank)
+{
+	char prefix[24];
+	size_t len = (size_t)snprintf(prefix, sizeof(prefix), "rank %u: ", rank);
+
+	return strncmp(text, prefix, len) ? text : text + len;
+}
+
 int session_failed(struct zcoll_comm *comm, const char *what, int err)
 {
 	char text[ZCOLL_TEXT_MAX] = "";
 
 	if (zcoll_comm_error(comm, text, sizeof(text)) < 0 || !text[0])
 		return failed("%s: %s", what, strerror(-err));
-	return failed("%s: %s", what, text);
+	return failed("%s: %s", what, without_rank(text, zcoll_comm_rank(comm)));
 }
 
 int session_gather(struct zcoll_comm *comm, uint64_t value, uint64_t *all)

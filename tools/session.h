@@ -15,7 +15,6 @@
 
 /* No wait is endless unless asked for (deadline "0") */
 #define SESSION_DEADLINE_NS	(600ULL * 1000000000)
-#define SESSION_JOIN_NS		(60ULL * 1000000000)
 
 /**
  * session_open - join

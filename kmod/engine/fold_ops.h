@@ -100,15 +100,15 @@ struct average {
 	double inv64;
 };
 
-static __always_inline struct average average_init(u32 n, bool on, bool sign)
+static __always_inline struct average average_init(u32 n, bool on, bool is_signed)
 {
-	return (struct average){
-		.on = on,
-		.sign = sign ? ~0u : 0,
-		.n = n,
-		.inv32 = 1.0f / (float)n * (1.0f + 1.0f / (1 << 22)),
-		.inv64 = 1.0 / (double)n * (1.0 + 1.0 / (1ull << 50)),
-	};
+	struct average avg = { .on = on, .n = n, .sign = is_signed ? ~0u : 0 };
+
+	if (on) {
+		avg.inv32 = 1.0f / (float)n * (1.0f + 1.0f / (1 << 22));
+		avg.inv64 = 1.0 / (double)n * (1.0 + 1.0 / (1ull << 50));
+	}
+	return avg;
 }
 
 /*
@@ -206,19 +206,15 @@ static __always_inline vec v_canonical(int type, vec x)
 	}
 }
 
-/* From the last partial result to what pair_store() takes */
-static __always_inline struct pair pair_finish(int type, int op, struct pair x,
-					       const struct average *avg, u64 flip)
+static __always_inline struct pair pair_average(int type, struct pair x,
+						const struct average *avg)
 {
-	if (op == ZCOLL_MIN)
-		x = pair_flip(x, flip);
-	if (op == ZCOLL_SUM && avg->on) {
-		x.a = v_average(type, x.a, avg);
-		x.b = v_average(type, x.b, avg);
-	}
-	x.a = v_canonical(type, x.a);
-	x.b = v_canonical(type, x.b);
-	return pair_narrow(type, x);
+	return (struct pair){ v_average(type, x.a, avg), v_average(type, x.b, avg) };
+}
+
+static __always_inline struct pair pair_canonical(int type, struct pair x)
+{
+	return (struct pair){ v_canonical(type, x.a), v_canonical(type, x.b) };
 }
 
 #endif /* ZCOLL_ENGINE_FOLD_OPS_H */

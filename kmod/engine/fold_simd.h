@@ -56,6 +56,16 @@ static __always_inline struct pair load(int type, int op, const struct fold *f, 
 	return op == ZCOLL_MIN ? pair_flip(x, f->flip) : x;
 }
 
+/* From the whole tree's result to what pair_store() takes */
+static __always_inline struct pair finish(int type, int op, const struct fold *f, struct pair x)
+{
+	if (op == ZCOLL_MIN)
+		x = pair_flip(x, f->flip);
+	if (op == ZCOLL_SUM && f->avg.on)
+		x = pair_average(type, x, &f->avg);
+	return pair_narrow(type, pair_canonical(type, x));
+}
+
 /* Subtrees of fixed size over src[0 ..], at offset @off */
 
 static __always_inline struct pair tree1(int type, int op, const struct fold *f,
@@ -164,7 +174,7 @@ static __always_inline void fold_part(int type, int op, const struct fold *f,
 
 		len = end - off < PAIR_BYTES(type) ? end - off : PAIR_BYTES(type);
 		x = tree_part(type, op, f, off, len);
-		pair_store(type, padded, pair_finish(type, op, x, &f->avg, f->flip), false);
+		pair_store(type, padded, finish(type, op, f, x), false);
 		for (d = 0; d < f->ndst; d++)
 			__builtin_memcpy(f->dst[d] + off, padded, len);
 	}
@@ -200,40 +210,39 @@ static __always_inline u64 fold_any(int type, int op, const struct fold *call, u
 		for (i = 0; i < BLOCK_PAIRS(type); i++) {
 			at = off + i * PAIR_BYTES(type);
 			x[i] = tree_any(type, op, &f, at, waiting);
-			x[i] = pair_finish(type, op, x[i], &f.avg, f.flip);
+			x[i] = finish(type, op, &f, x[i]);
 		}
 		block_store(type, &f, off, x);
 	}
 	return off;
 }
 
-/* Pair number @i of a block of 2 or 4 inputs */
-static __always_inline struct pair block_pair(int type, int op, const struct fold *f, u32 n,
-					      const u8 *const *src, u64 off, u32 i)
+static __always_inline struct pair tree_few(int type, int op, const struct fold *f, u32 n,
+					    const u8 *const *src, u64 off)
 {
-	struct pair x;
-
-	off += i * PAIR_BYTES(type);
-	x = n == 2 ? tree2(type, op, f, src, off) : tree4(type, op, f, src, off);
-	return pair_finish(type, op, x, &f->avg, f->flip);
+	if (n == 4)
+		return tree4(type, op, f, src, off);
+	if (n == 3)
+		return pair_combine(type, op, tree2(type, op, f, src, off),
+				    tree1(type, op, f, src + 2, off));
+	return tree2(type, op, f, src, off);
 }
 
-/* Whole blocks of 2 or 4 inputs, which are many of the calls there are */
+/* Whole blocks of 2, 3 or 4 inputs, at most 2 pairs each: the most usual calls */
 static __always_inline u64 fold_few(int type, int op, const struct fold *call, u32 n, u64 off)
 {
+	const u32 second = BLOCK_BYTES(type) - PAIR_BYTES(type);
 	const struct fold f = *call;
-	const u8 *const src[4] = { f.src[0], f.src[1], f.src[n - 2], f.src[n - 1] };
+	const u8 *const src[4] = {
+		f.src[0], f.src[1], n > 2 ? f.src[2] : NULL, n > 3 ? f.src[3] : NULL
+	};
 
 	for (; f.end - off >= BLOCK_BYTES(type); off += BLOCK_BYTES(type)) {
-		struct pair x[4];
+		const struct pair x[2] = {
+			finish(type, op, &f, tree_few(type, op, &f, n, src, off)),
+			finish(type, op, &f, tree_few(type, op, &f, n, src, off + second)),
+		};
 
-		x[0] = block_pair(type, op, &f, n, src, off, 0);
-		if (BLOCK_PAIRS(type) > 1)
-			x[1] = block_pair(type, op, &f, n, src, off, 1);
-		if (BLOCK_PAIRS(type) > 2) {
-			x[2] = block_pair(type, op, &f, n, src, off, 2);
-			x[3] = block_pair(type, op, &f, n, src, off, 3);
-		}
 		block_store(type, &f, off, x);
 	}
 	return off;
@@ -259,9 +268,11 @@ static __always_inline void fold_run(int type, int op, const struct fold *f, u64
 	if (lead)
 		part(f, off, off + lead);
 	off += lead;
-	if (f->nsrc == 2 && BLOCK_PAIRS(type) < 4)
+	if (f->nsrc == 2 && BLOCK_PAIRS(type) <= 2)
 		off = fold_few(type, op, f, 2, off);
-	else if (f->nsrc == 4 && BLOCK_PAIRS(type) < 4)
+	else if (f->nsrc == 3 && BLOCK_PAIRS(type) <= 2)
+		off = fold_few(type, op, f, 3, off);
+	else if (f->nsrc == 4 && BLOCK_PAIRS(type) <= 2)
 		off = fold_few(type, op, f, 4, off);
 	else
 		off = any(f, off);

@@ -54,12 +54,19 @@ wrong_is_seen() {
 		grep -q '^# Out of bounds values : 4 FAILED$' out
 }
 
-deadline_names_rank() {
+# Rank 1 warms up, the others go on to the barrier
+calls_differ() {
 	# shellcheck disable=SC2016
-	run "$zcoll" run -n 2 --grace 1s -- sh -c \
-		'[ %r = 1 ] && exec "$1" perf -b 8 -e 8 -n 1 --deadline 1s
-		exec "$1" perf -b 8 -e 8 -n 1 -w 0 -c 0 --deadline 1s' sh "$zcoll"
-	is 1 "$status" && said "rank"
+	run "$zcoll" run -n 3 -- sh -c \
+		'exec "$1" perf -b 8 -e 8 -n 1 -w $([ %r = 1 ] && echo 1 || echo 0)' sh "$zcoll"
+	is 1 "$status" && said "rank 1 differ" && said "count"
+}
+
+rank_missing() {
+	# shellcheck disable=SC2016
+	run env ZCOLL_JOIN_TIMEOUT=1 "$zcoll" run -n 3 -- sh -c \
+		'[ %r = 1 ] && exec sleep 60; exec "$1" perf -b 8 -e 8' sh "$zcoll"
+	is 1 "$status" && said "2 of 3 ranks joined in 1 s, missing: 1"
 }
 
 # Standard error of a command under `script` is a terminal
@@ -102,7 +109,8 @@ t "the columns are those of nccl-tests" columns
 t "--json gives the results" json
 t "--json to where no file can be is refused first" json_impossible
 t "wrong elements are counted, and the status is 1" wrong_is_seen
-t "ranks that do different things: the deadline ends them" deadline_names_rank
+t "ranks that call different operations: all are told" calls_differ
+t "a rank that does not join is named" rank_missing
 t "progress is shown on a terminal" progress
 t "info tells what the module can do" info_says
 t "info --json is JSON" info_json
