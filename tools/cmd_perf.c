@@ -78,19 +78,18 @@ static int measure_row(struct perf_case *pc, struct perf_report *rep)
 static int sweep_sizes(struct perf_case *pc, struct perf_report *rep)
 {
 	const struct perf_options *o = pc->opts;
-	struct pattern pattern;
+	struct pattern *pattern = pc->pattern;
 	uint64_t bytes;
 	int status = 0;
 
-	if (pattern_init(&pattern, pc->dtype, pc->op, zcoll_comm_rank(pc->comm),
+	if (pattern_init(pattern, pc->dtype, pc->op, zcoll_comm_rank(pc->comm),
 			 zcoll_comm_size(pc->comm)))
 		return failed("out of memory");
-	pc->pattern = &pattern;
 	for (bytes = o->min_bytes; bytes <= o->max_bytes && !status; bytes = next_size(o, bytes)) {
-		pc->count = bytes / pattern.size;
+		pc->count = bytes / pattern->size;
 		status = measure_row(pc, rep);
 	}
-	pattern_free(&pattern);
+	pattern_free(pattern);
 	return status;
 }
 
@@ -126,8 +125,10 @@ static int measure(const struct perf_options *o, struct zcoll_comm *comm)
 {
 	struct perf_buffers bufs = { 0 };
 	struct perf_report rep;
+	struct pattern pattern;
 	struct progress progress;
-	struct perf_case pc = { .opts = o, .comm = comm, .bufs = &bufs, .progress = &progress };
+	struct perf_case pc = { .opts = o, .comm = comm, .bufs = &bufs, .pattern = &pattern,
+				.progress = &progress };
 	int status, err;
 
 	progress_start(&progress, zcoll_comm_rank(comm) == 0);

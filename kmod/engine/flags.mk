@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 #
-# The variants of the fold loops and their flags, for Kbuild and make alike.
+# The variants of the fold loops, and the flags of each: for Kbuild and make.
 
-fold-isas := ref $(if $(findstring x86_64,$(shell $(CC) -dumpmachine)),sse2 avx2 avx512)
+fold-isas := ref
+fold-isas-x86_64 := sse2 avx2 avx512
 
 # The loops are vectors already: the vectoriser could only unroll their short
 # loops over rests. A contracted multiplication and addition rounds differently.

@@ -122,7 +122,7 @@ failed_output_leaves_old() {
 signal_leaves_nothing() {
 	local pid
 	rm -f out.*
-	head -c 256M /dev/zero >in.0
+	head -c 64M /dev/zero >in.0
 	env -u ZCOLL_RANK "$zcoll" allreduce --op sum --dtype fp32 in.0 out.0 2>err &
 	pid=$!
 	while kill -0 "$pid" && [ "$(echo out.*)" = 'out.*' ]; do

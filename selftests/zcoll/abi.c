@@ -1028,7 +1028,9 @@ TEST_F(abi, status_missing_pointer_is_checked)
 		.missing = NOT_MAPPED,
 		.missing_len = 2,
 	};
+	struct zcoll_cmd cmd = zt_barrier(0);
 
+	ASSERT_EQ(0, ring_send_in(&self->s.ring[1], self->s.pair[0], &cmd, 0));
 	EXPECT_EQ(-EFAULT, zt_ioctl(self->s.pair[0], ZCOLL_IOC_STATUS, &arg));
 	arg.missing = 0;
 	EXPECT_EQ(0, zt_ioctl(self->s.pair[0], ZCOLL_IOC_STATUS, &arg));
