@@ -103,7 +103,7 @@ endif
 
 selftests: $(B)/host-tests $(B)/dev-tests ## build the tests
 	$(Q)selftests/get-kselftest
-	$(Q)$(MAKE) -C selftests/zcoll
+	$(Q)$(MAKE) $(if $(Q),-s) -C selftests/zcoll
 
 $(B)/host-tests: $(HOST_TESTS)
 $(B)/dev-tests: $(DEV_TESTS)

@@ -18,6 +18,7 @@
 
 #include "compat_probes.h"
 #include "compat/uring.h"
+#include "engine/fold.h"
 
 /* ---- io_uring commands ---- */
 
@@ -139,7 +140,6 @@ static inline bool zc_compat_cpu_plain(void)
 	return true;
 }
 
-/* Loops beyond the reference, worst first: rows of { loops, whether the CPU has them } */
 #ifdef CONFIG_X86_64
 /* User-Mode Linux runs as a process: what its host enabled is enabled */
 #ifdef CONFIG_UML
@@ -166,12 +166,21 @@ static inline bool zc_compat_cpu_avx512(void)
 	       zc_compat_cpu_avx2() && zc_compat_xfeatures(XFEATURE_MASK_AVX512);
 }
 
-#define ZC_COMPAT_ISAS				\
-	{ &zc_fold_sse2, zc_compat_cpu_sse2 },	\
-	{ &zc_fold_avx2, zc_compat_cpu_avx2 },	\
-	{ &zc_fold_avx512, zc_compat_cpu_avx512 },
-#else
-#define ZC_COMPAT_ISAS
 #endif
+
+/* Fold loops, and whether this CPU has what they need; best last */
+struct zc_compat_isa {
+	const struct zc_fold_isa *loops;
+	bool (*usable)(void);
+};
+
+static const struct zc_compat_isa zc_compat_isas[] __maybe_unused = {
+	{ &zc_fold_ref, zc_compat_cpu_plain },
+#ifdef CONFIG_X86_64
+	{ &zc_fold_sse2, zc_compat_cpu_sse2 },
+	{ &zc_fold_avx2, zc_compat_cpu_avx2 },
+	{ &zc_fold_avx512, zc_compat_cpu_avx512 },
+#endif
+};
 
 #endif /* ZCOLL_COMPAT_H */

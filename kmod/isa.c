@@ -17,24 +17,17 @@ MODULE_PARM_DESC(isa, "fold loops to use: ref, sse2, avx2 or avx512; default: th
 
 static const struct zc_fold_isa *zc_isa;
 
-/* Best last */
-static const struct {
-	const struct zc_fold_isa *loops;
-	bool (*usable)(void);
-} zc_isas[] = {
-	{ &zc_fold_ref, zc_compat_cpu_plain },
-	ZC_COMPAT_ISAS
-};
-
 int zc_isa_init(void)
 {
 	int i;
 
-	for (i = 0; i < ARRAY_SIZE(zc_isas); i++) {
-		if (*isa && strcmp(isa, zc_isas[i].loops->name))
+	for (i = 0; i < ARRAY_SIZE(zc_compat_isas); i++) {
+		const struct zc_compat_isa *row = &zc_compat_isas[i];
+
+		if (*isa && strcmp(isa, row->loops->name))
 			continue;
-		if (zc_isas[i].usable())
-			zc_isa = zc_isas[i].loops;
+		if (row->usable())
+			zc_isa = row->loops;
 	}
 	if (!zc_isa) {
 		pr_err("isa=%s: no such fold loops, or this CPU cannot run them\n", isa);

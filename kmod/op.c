@@ -87,8 +87,8 @@ static int zc_op_admit(struct zc_rank *rank, u64 seq, struct zc_text *why)
 		return -ESHUTDOWN;
 	}
 	if (comm->nleft) {
-		zc_comm_failf(comm, -ESHUTDOWN, "all-reduce %llu: rank %u has left the communicator",
-			      seq, comm->first_left);
+		zc_comm_failf(comm, -ESHUTDOWN, "all-reduce %llu: rank %u has left", seq,
+			      comm->first_left);
 		return -ESHUTDOWN;
 	}
 	if (zc_rank_called(rank, seq) || seq < comm->base) {

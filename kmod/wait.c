@@ -60,13 +60,14 @@ void zc_waiters_tell(struct zc_rank *rank, u64 seq, s32 result)
 			continue;
 		list_del_init(&waiter->link);
 		waiter->result = result;
-		/* It may be gone from its stack after this */
+		/* After @result, for zc_waiter_done(); it may be gone from its stack then */
 		smp_store_release(&waiter->done, true);
 	}
 }
 
 static bool zc_waiter_done(const struct zc_waiter *waiter)
 {
+	/* Pairs with zc_waiters_tell(): then @result is there, too */
 	return smp_load_acquire(&waiter->done);
 }
 

@@ -90,8 +90,9 @@ static int pin(struct zcoll_comm *comm, struct zc_range *range)
 	int ret = zc_ioctl(comm->fd, ZCOLL_IOC_REGISTER, &buf);
 
 	if (ret)
-		return zc_fail(comm, ret, "rank %u: cannot register %zu bytes at %p: %s",
-			       comm->rank, range->len, (void *)range->addr, text[0] ? text : strerror(-ret));
+		/* The kernel's text begins with the rank */
+		return zc_fail(comm, ret, "%s (%zu bytes at %p)",
+			       text[0] ? text : strerror(-ret), range->len, (void *)range->addr);
 	range->handle = buf.handle;
 	return 0;
 }

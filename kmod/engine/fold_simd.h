@@ -140,25 +140,37 @@ static __always_inline struct pair tree_any(int type, int op, const struct fold 
 	return x;
 }
 
-/* One pair from each input, of which only the first @len bytes are there */
-static __always_inline struct pair tree_part(int type, int op, const struct fold *f,
-					     u64 off, u32 len)
+/* How many vecs of a pair are needed for @len bytes of memory */
+static __always_inline u32 halves(int type, u32 len)
 {
-	struct pair waiting[INPUT_LEVELS], x;
-	u8 padded[2 * FOLD_VECTOR] = {};
+	return PAIR_BYTES(type) == FOLD_VECTOR || len > FOLD_VECTOR ? 2 : 1;
+}
+
+/*
+ * Half of the pair of which only the first @len bytes are there: a half at a time,
+ * to need half of the stack.
+ */
+static __always_inline vec tree_part(int type, int op, const struct fold *f, u64 off,
+				     u32 len, bool second)
+{
+	u8 padded[2 * FOLD_VECTOR] __attribute__((aligned(FOLD_VECTOR))) = {};
+	vec waiting[INPUT_LEVELS], x;
 	u32 i, k, depth = 0;
 
 	for (i = 0; ; i++) {
+		struct pair p;
+
 		__builtin_memcpy(padded, f->src[i] + off, len);
-		x = load(type, op, f, padded);
+		p = load(type, op, f, padded);
+		x = second ? p.b : p.a;
 		for (k = i; k & 1; k >>= 1)
-			x = pair_combine(type, op, waiting[--depth], x);
+			x = v_combine(type, op, waiting[--depth], x);
 		if (i + 1 == f->nsrc)
 			break;
 		waiting[depth++] = x;
 	}
 	while (depth)
-		x = pair_combine(type, op, waiting[--depth], x);
+		x = v_combine(type, op, waiting[--depth], x);
 	return x;
 }
 
@@ -166,15 +178,17 @@ static __always_inline struct pair tree_part(int type, int op, const struct fold
 static __always_inline void fold_part(int type, int op, const struct fold *f,
 				      u64 off, u64 end)
 {
-	u32 d, len;
+	u32 d, half, len;
 
 	for (; off < end; off += len) {
-		u8 padded[2 * FOLD_VECTOR];
-		struct pair x;
+		u8 padded[2 * FOLD_VECTOR] __attribute__((aligned(FOLD_VECTOR)));
+		vec part[2] = {};
 
 		len = end - off < PAIR_BYTES(type) ? end - off : PAIR_BYTES(type);
-		x = tree_part(type, op, f, off, len);
-		pair_store(type, padded, finish(type, op, f, x), false);
+		for (half = 0; half < halves(type, len); half++)
+			part[half] = tree_part(type, op, f, off, len, half);
+		pair_store(type, padded,
+			   finish(type, op, f, (struct pair){ part[0], part[1] }), false);
 		for (d = 0; d < f->ndst; d++)
 			__builtin_memcpy(f->dst[d] + off, padded, len);
 	}

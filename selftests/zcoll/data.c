@@ -214,6 +214,9 @@ static uint64_t input_bits(int dtype, unsigned int rank, uint64_t i)
 	}
 }
 
+/* An operation that takes longer hangs, and says so before the harness ends it */
+#define HANG_NS		(20000 * NS_PER_MS)
+
 /* --- one case ------------------------------------------------------------ */
 
 FIXTURE(data) {
@@ -290,6 +293,7 @@ static int prepare(struct zt *zt, struct trial *t, const uint8_t *row)
 			ref_store(in->p + (size_t)i * t->size, t->size,
 				  input_bits(t->dtype, r, i));
 		*cmd = zt_cmd(0, t->dtype, t->op, in->p, out->p, t->count);
+		cmd->deadline_ns = HANG_NS;
 		if (row[SEND_REG]) {
 			ret = zt_register(t->ep[r], in->base, in->room, &cmd->send_buf);
 			cmd->send = in->p - in->base;
@@ -492,6 +496,7 @@ TEST_F_TIMEOUT(extent, count_beyond_two_to_the_31, 120)
 		memset(range[r], 10 + r, PIECE);
 		memset(tail[r], 20 + r, PIECE);
 		cmd[r] = zt_cmd(0, ZCOLL_UINT8, ZCOLL_MAX, range[r], range[r], BEYOND);
+		cmd[r].deadline_ns = 5 * HANG_NS;
 	}
 	tail[0][BEYOND - last - 1] = 99;
 	ASSERT_EQ(0, zt_comm(&self->zt, 2, ep));

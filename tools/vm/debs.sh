@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-2.1-only OR MIT
 # shellcheck shell=sh
 # debs.sh - Debian packages as data: found, downloaded and unpacked under the
 # build folder with an apt state of our own, never installed

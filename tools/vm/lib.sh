@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-2.1-only OR MIT
 # shellcheck shell=sh
 # lib.sh - what the scripts of tools/vm share: places, messages, locks
 #
@@ -9,6 +10,7 @@
 #   kdir          link to the tree that modules are built against
 #   kmake         optional: one more argument for that make in each line
 #   chroot        optional: link to a root file system that has the compiler
+#   mem           optional: memory of its machines where --mem says nothing
 #   modroot       optional: link to a folder with lib/modules/RELEASE
 #   initramfs     optional: made by tools/vm/initramfs
 #   .ready        the stamp, made last

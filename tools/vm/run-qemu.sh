@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-2.1-only OR MIT
 # shellcheck shell=bash disable=SC2154
 # run-qemu.sh - how tools/vm/vm starts a kernel in QEMU
 #

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-2.1-only OR MIT
 # shellcheck shell=bash disable=SC2154
 # run-uml.sh - how tools/vm/vm starts User-Mode Linux
 #
