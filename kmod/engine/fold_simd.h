@@ -140,6 +140,29 @@ static __always_inline struct pair tree_any(int type, int op, const struct fold 
 	return x;
 }
 
+/* At most a pair, by powers of two: no loop, and no call of a library */
+static __always_inline void copy_part(u8 *to, const u8 *from, u32 len)
+{
+#define COPY(n)						\
+	do {						\
+		if (len & (n)) {			\
+			__builtin_memcpy(to, from, n);	\
+			to += n;			\
+			from += n;			\
+		}					\
+	} while (0)
+
+	COPY(128);
+	COPY(64);
+	COPY(32);
+	COPY(16);
+	COPY(8);
+	COPY(4);
+	COPY(2);
+	COPY(1);
+#undef COPY
+}
+
 /* How many vecs of a pair are needed for @len bytes of memory */
 static __always_inline u32 halves(int type, u32 len)
 {
@@ -160,7 +183,7 @@ static __always_inline vec tree_part(int type, int op, const struct fold *f, u64
 	for (i = 0; ; i++) {
 		struct pair p;
 
-		__builtin_memcpy(padded, f->src[i] + off, len);
+		copy_part(padded, f->src[i] + off, len);
 		p = load(type, op, f, padded);
 		x = second ? p.b : p.a;
 		for (k = i; k & 1; k >>= 1)
@@ -190,7 +213,7 @@ static __always_inline void fold_part(int type, int op, const struct fold *f,
 		pair_store(type, padded,
 			   finish(type, op, f, (struct pair){ part[0], part[1] }), false);
 		for (d = 0; d < f->ndst; d++)
-			__builtin_memcpy(f->dst[d] + off, padded, len);
+			copy_part(f->dst[d] + off, padded, len);
 	}
 }
 

@@ -33,7 +33,7 @@ configure() {
 		CONFIG_*) grep -q -x -F "$l" "$o/.config" ;;
 		esac || say "not taken from the fragment: $l"
 	done <"$frag"
-	cp "$frag" "$o/../fragment"
+	cp -f "$frag" "$o/../fragment"
 }
 
 # compile DIR [ARCH=um]: build, telling each minute how far it is

@@ -6,6 +6,7 @@
 # Three virtio-serial ports carry control lines, output and errors; the serial
 # console is the kernel's own.
 
+args+=" console=ttyS0"
 accelerator=$("$VM_TOOLS/accel")
 
 # comma TEXT: QEMU wants commas in values doubled
