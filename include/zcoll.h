@@ -176,8 +176,11 @@ int zcoll_comm_create_from_env(struct zcoll_comm **comm, char *error, size_t err
  * child of a fork() the copy is freed and the rank does not leave.
  *
  * Return: 0. -EBUSY: there are requests that were not waited for; nothing is
- * freed. Of a revoked communicator they are freed with it: abort it first if
- * their results do not matter.
+ * freed. Of a revoked communicator they are freed with it, and must not be waited
+ * for afterwards: abort it first if their results do not matter.
+ *
+ * A child of fork() that lives on keeps the endpoint open, and the key in use: a
+ * new communicator needs another one then, see zcoll_key_derive().
  */
 int zcoll_comm_free(struct zcoll_comm *comm);
 

@@ -72,6 +72,9 @@ static int zc_pin_error(u64 addr, int error)
 {
 	struct vm_area_struct *vma;
 
+	/* To io_uring, -EAGAIN would mean something else */
+	if (error == -EAGAIN)
+		return -EINTR;
 	if (error != -EFAULT)
 		return error;
 	if (mmap_read_lock_killable(current->mm))

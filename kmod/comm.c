@@ -6,8 +6,8 @@
  * long as ranks are in it, and is freed when the last endpoint lets go of it.
  *
  * zc_comms_lock protects the list of all, and who is in which. It is the same for
- * all users, so nothing is done under it that one of them can make slow: an
- * endpoint's thread and notifier are made before and ended after.
+ * all users, so nothing is done under it that one of them can make slow: memory,
+ * threads and notifiers are made before or after.
  *
  * A communicator is revoked once, by the first failure (zc_comm_fail()): from then
  * on no operation begins, and a work item ends those in flight. Who reports a
@@ -26,6 +26,9 @@
 static uint user_comms = 512;
 module_param(user_comms, uint, 0644);
 MODULE_PARM_DESC(user_comms, "communicators that a user without CAP_SYS_RESOURCE may have");
+
+/* Workers for each CPU that a user's communicators have in all, beyond one each */
+#define ZC_USER_WORKERS 4
 
 static DEFINE_MUTEX(zc_comms_lock);
 static LIST_HEAD(zc_comms);
@@ -58,6 +61,7 @@ void zc_comm_failf(struct zc_comm *comm, int error, const char *fmt, ...)
 	zc_comm_fail(comm, error, &text);
 }
 
+/* Under zc_comms_lock, or by who alone knows the communicator */
 static void zc_comm_memory(struct zc_comm *comm, ssize_t bytes)
 {
 	comm->kernel_bytes += bytes;
@@ -193,73 +197,115 @@ static bool zc_comm_allowed(struct zc_text *why)
 	return false;
 }
 
-/* Make a communicator; under zc_comms_lock */
-static struct zc_comm *zc_comm_make(const struct zcoll_join *args, u32 node,
-				    struct zc_text *why)
-{
-	struct zc_comm *comm;
-
-	if (!zc_comm_allowed(why))
-		return ERR_PTR(-ENOSPC);
-	comm = zc_comm_alloc(args, node);
-	if (!comm) {
-		zc_text_add(why, "no kernel memory for a communicator of %u ranks",
-			    args->nranks);
-		return ERR_PTR(-ENOMEM);
-	}
-	list_add(&comm->link, &zc_comms);
-	zc_ncomms++;
-	return comm;
-}
-
-/* The communicator that @args name, with a reference; under zc_comms_lock */
+/*
+ * The communicator that @args name, with a reference, or @spare if there is none;
+ * under zc_comms_lock. Return: NULL if there is neither.
+ */
 static struct zc_comm *zc_comm_get(const struct zcoll_join *args, u32 node,
-				   struct zc_text *why)
+				   struct zc_comm *spare, struct zc_text *why)
 {
 	struct zc_comm *comm = zc_comm_find(args->key);
 	int err;
 
-	if (!comm)
-		return zc_comm_make(args, node, why);
-	err = zc_comm_admits(comm, args, node, why);
-	if (err)
-		return ERR_PTR(err);
-	refcount_inc(&comm->ref);
-	return comm;
+	if (comm) {
+		err = zc_comm_admits(comm, args, node, why);
+		if (err)
+			return ERR_PTR(err);
+		refcount_inc(&comm->ref);
+		return comm;
+	}
+	if (!zc_comm_allowed(why))
+		return ERR_PTR(-ENOSPC);
+	if (spare) {
+		list_add(&spare->link, &zc_comms);
+		zc_ncomms++;
+	}
+	return spare;
 }
 
-/**
- * zc_comm_enter - put an endpoint into the communicator that @args name
- * @rank: the endpoint, complete but for @rank->comm
- * @args: checked
- * @node: the node number of all ranks
- * @why: gets the text of a failure
- *
- * Other ranks see the endpoint from here on.
- *
- * Return: 0, or a negative errno.
+/*
+ * Does a communicator want a worker from the current process? One for each CPU its
+ * ranks may use is enough; and a user with many communicators does not get them
+ * all. Under zc_comms_lock.
  */
-int zc_comm_enter(struct zc_rank *rank, const struct zcoll_join *args, u32 node,
-		  struct zc_text *why)
+static bool zc_comm_wants_worker(struct zc_comm *comm)
 {
-	struct zc_comm *comm;
+	u32 mine = atomic_read(&comm->nworkers), user = 0;
+	struct zc_comm *other;
 
-	if (mutex_lock_interruptible(&zc_comms_lock))
-		return -ERESTARTNOINTR;
-	comm = zc_comm_get(args, node, why);
-	if (IS_ERR(comm)) {
-		mutex_unlock(&zc_comms_lock);
-		return PTR_ERR(comm);
-	}
+	cpumask_or(comm->cpus, comm->cpus, current->cpus_ptr);
+	if (mine >= cpumask_weight(comm->cpus))
+		return false;
+	list_for_each_entry(other, &zc_comms, link)
+		if (uid_eq(other->uid, comm->uid))
+			user += atomic_read(&other->nworkers);
+	if (mine && user >= ZC_USER_WORKERS * num_online_cpus())
+		return false;
+	atomic_inc(&comm->nworkers);
+	return true;
+}
+
+static void zc_comm_insert(struct zc_comm *comm, struct zc_rank *rank)
+{
 	rank->comm = comm;
-	rank->worker_wanted = zc_worker_start(rank->worker, comm);
+	rank->worker_wanted = zc_comm_wants_worker(comm);
 	comm->nmembers++;
 	zc_comm_memory(comm, sizeof(*rank));
 	spin_lock(&comm->lock);
 	comm->ranks[array_index_nospec(rank->rank, comm->nranks)] = rank;
 	comm->njoined++;
 	spin_unlock(&comm->lock);
+}
+
+static void zc_comm_remove(struct zc_comm *comm, struct zc_rank *rank)
+{
+	spin_lock(&comm->lock);
+	comm->ranks[rank->rank] = NULL;
+	spin_unlock(&comm->lock);
+	zc_comm_memory(comm, -(ssize_t)sizeof(*rank));
+	if (!--comm->nmembers) {
+		list_del(&comm->link);
+		zc_ncomms--;
+	}
+}
+
+/**
+ * zc_comm_enter - put an endpoint into the communicator that @args name
+ * @rank: the endpoint
+ * @args: checked
+ * @node: the node number of all ranks
+ * @why: gets the text of a failure
+ *
+ * Other ranks see the endpoint from here on. Memory is allocated with the lock
+ * dropped: it is charged to the caller, who may be slow to get it.
+ *
+ * Return: 0, or a negative errno.
+ */
+int zc_comm_enter(struct zc_rank *rank, const struct zcoll_join *args, u32 node,
+		  struct zc_text *why)
+{
+	struct zc_comm *comm, *spare = NULL;
+
+	mutex_lock(&zc_comms_lock);
+	comm = zc_comm_get(args, node, NULL, why);
+	if (!comm) {
+		mutex_unlock(&zc_comms_lock);
+		spare = zc_comm_alloc(args, node);
+		if (!spare) {
+			zc_text_add(why, "no kernel memory for a communicator of %u ranks",
+				    args->nranks);
+			return -ENOMEM;
+		}
+		mutex_lock(&zc_comms_lock);
+		comm = zc_comm_get(args, node, spare, why);
+	}
+	if (!IS_ERR(comm))
+		zc_comm_insert(comm, rank);
 	mutex_unlock(&zc_comms_lock);
+	if (spare && comm != spare)
+		zc_comm_free(spare);
+	if (IS_ERR(comm))
+		return PTR_ERR(comm);
 	wake_up_all(&comm->pollq);
 	return 0;
 }
@@ -272,16 +318,27 @@ int zc_comm_enter(struct zc_rank *rank, const struct zcoll_join *args, u32 node,
  */
 void zc_comm_exit(struct zc_rank *rank)
 {
+	mutex_lock(&zc_comms_lock);
+	zc_comm_remove(rank->comm, rank);
+	mutex_unlock(&zc_comms_lock);
+}
+
+/**
+ * zc_comm_unenter - undo zc_comm_enter(), as if the rank had never joined
+ * @rank: the endpoint; it has called no operation
+ */
+void zc_comm_unenter(struct zc_rank *rank)
+{
 	struct zc_comm *comm = rank->comm;
 
 	mutex_lock(&zc_comms_lock);
 	spin_lock(&comm->lock);
-	comm->ranks[rank->rank] = NULL;
+	comm->njoined--;
 	spin_unlock(&comm->lock);
-	zc_comm_memory(comm, -(ssize_t)sizeof(*rank));
-	if (!--comm->nmembers) {
-		list_del(&comm->link);
-		zc_ncomms--;
-	}
+	zc_comm_remove(comm, rank);
+	if (rank->worker_wanted)
+		atomic_dec(&comm->nworkers);
 	mutex_unlock(&zc_comms_lock);
+	rank->comm = NULL;
+	zc_comm_put(comm);
 }

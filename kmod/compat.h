@@ -14,6 +14,10 @@
 #ifdef CONFIG_X86_64
 #include <asm/cpufeature.h>
 #include <asm/fpu/api.h>
+#elif defined(CONFIG_ARCH_HAS_KERNEL_FPU_SUPPORT)
+#include <linux/fpu.h>
+#else
+#error "zcoll folds floating point: this architecture has no kernel FPU sections"
 #endif
 
 #include "compat_probes.h"
@@ -116,22 +120,18 @@ static inline bool zc_compat_ring_dying(struct io_uring_cmd *ucmd)
 #endif
 
 /*
- * Process context. No sleep, no fault, until the end. Where there is no kernel FPU
- * section (User-Mode Linux) registers are kept by not being scheduled away.
+ * Process context. No sleep, no fault, until the end. User-Mode Linux has empty
+ * sections: there registers are kept by not being scheduled away.
  */
 static inline void zc_compat_simd_begin(void)
 {
 	preempt_disable();
-#ifdef CONFIG_X86_64
 	kernel_fpu_begin();
-#endif
 }
 
 static inline void zc_compat_simd_end(void)
 {
-#ifdef CONFIG_X86_64
 	kernel_fpu_end();
-#endif
 	preempt_enable();
 }
 

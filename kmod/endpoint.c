@@ -190,7 +190,7 @@ static int zc_ioctl_stats(void *priv, void *arg)
 	args->vmapped = atomic_read(&rank->nvmapped);
 	args->pinned_pages = atomic64_read(&rank->pinned);
 	args->comm_kernel_bytes = READ_ONCE(comm->kernel_bytes);
-	args->workers = READ_ONCE(comm->nworkers);
+	args->workers = atomic_read(&comm->nworkers);
 	args->__reserved = 0;
 	return 0;
 }

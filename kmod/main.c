@@ -54,7 +54,8 @@ static int zc_ioctl_join(void *priv, void *arg)
 	int ret;
 
 	ret = zc_join(args, &why);
-	if (ret < 0 && zc_text_to_user(why.buf, args->text, args->text_len))
+	/* Not when it is about to be started again */
+	if (ret < 0 && ret != -ERESTARTNOINTR && zc_text_to_user(why.buf, args->text, args->text_len))
 		return -EFAULT;
 	return ret;
 }
@@ -98,7 +99,7 @@ static int __init zc_init(void)
 	zc_wq = alloc_workqueue("zcoll", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!zc_wq)
 		goto out_rank;
-	zc_free_wq = alloc_workqueue("zcoll_free", WQ_UNBOUND, 0);
+	zc_free_wq = alloc_workqueue("zcoll_free", WQ_UNBOUND, WQ_MAX_ACTIVE);
 	if (!zc_free_wq)
 		goto out_wq;
 	err = misc_register(&zc_device);

@@ -2,11 +2,12 @@
 /*
  * Endpoints: how a process becomes a rank, and how that ends.
  *
- *   make    thread, notifier and file are made; nobody sees the endpoint
- *   enter   it is in its communicator (comm.c)
+ *   make    notifier and file are made; nobody sees the endpoint
+ *   enter   it is in its communicator (comm.c), and gives it a thread
  *   leave   by ioctl, by the end of its address space, or by release of the file:
  *           no new calls; if others count on it the communicator is revoked
- *   settle  no submission of it is in flight any more; its memory is given back
+ *   settle  no submission of it is in flight any more; its memory is given back,
+ *           its thread ends
  *   free    after release of the file, in a work item, for it may have to wait
  *
  * The address space is watched by an mmu notifier, the one thing that tells of its
@@ -17,7 +18,7 @@
 #include <linux/err.h>
 #include <linux/file.h>
 #include <linux/pid.h>
-#include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -60,13 +61,26 @@ static void zc_rank_leaves(struct zc_rank *rank)
 		rank->comm->first_left = rank->rank;
 }
 
-/* A dead process' memory goes at once, also if another one still holds the file */
-static void zc_rank_died_fn(struct work_struct *work)
+/*
+ * After a rank has left, or its process has died: its memory and its worker go at
+ * once, also if somebody still holds the file.
+ */
+static void zc_rank_left_fn(struct work_struct *work)
 {
-	struct zc_rank *rank = container_of(work, struct zc_rank, died_work);
+	struct zc_rank *rank = container_of(work, struct zc_rank, left_work);
 
-	wait_event(rank->comm->pollq, zc_rank_quiet(rank));
+	wait_event_idle(rank->comm->pollq, zc_rank_quiet(rank));
 	zc_rank_drop_buffers(rank);
+	zc_worker_stop(rank);
+}
+
+/* Is the task's process on its way out, or about to be replaced by exec? */
+bool zc_process_ends(struct task_struct *task)
+{
+	struct signal_struct *signal = task->signal;
+
+	return (READ_ONCE(signal->flags) & SIGNAL_GROUP_EXIT) ||
+	       READ_ONCE(signal->group_exec_task);
 }
 
 /* The address space ends: exit, kill or exec; or mmu_notifier_unregister() */
@@ -83,8 +97,8 @@ static void zc_rank_died(struct mmu_notifier *notifier, struct mm_struct *mm)
 		zc_comm_failf(comm, -EOWNERDEAD,
 			      "the process of rank %u ended (exit, kill or exec) without leaving",
 			      rank->rank);
-		queue_work(zc_free_wq, &rank->died_work);
 	}
+	queue_work(zc_free_wq, &rank->left_work);
 	spin_unlock(&comm->lock);
 }
 
@@ -98,9 +112,9 @@ static void zc_rank_destroy(struct zc_rank *rank)
 	if (rank->mm)
 		mmu_notifier_unregister(&rank->notifier, rank->mm);
 	if (rank->comm)
-		cancel_work_sync(&rank->died_work);
+		cancel_work_sync(&rank->left_work);
 	zc_rank_drop_buffers(rank);
-	zc_worker_stop(rank->worker);
+	zc_worker_stop(rank);
 	if (rank->comm)
 		zc_comm_put(rank->comm);
 	put_pid(rank->pid);
@@ -113,7 +127,7 @@ static void zc_rank_free_fn(struct work_struct *work)
 	struct zc_rank *rank = container_of(work, struct zc_rank, free_work);
 
 	if (rank->comm && !rank->exited) {
-		wait_event(rank->comm->pollq, zc_rank_quiet(rank));
+		wait_event_idle(rank->comm->pollq, zc_rank_quiet(rank));
 		zc_comm_exit(rank);
 	}
 	zc_rank_destroy(rank);
@@ -156,29 +170,19 @@ static struct zc_rank *zc_rank_make(const struct zcoll_join *args, struct zc_tex
 	rank->pid = get_pid(task_tgid(current));
 	rank->notifier.ops = &zc_rank_notifier_ops;
 	INIT_LIST_HEAD(&rank->waiters);
-	INIT_WORK(&rank->died_work, zc_rank_died_fn);
+	INIT_WORK(&rank->left_work, zc_rank_left_fn);
 	INIT_WORK(&rank->free_work, zc_rank_free_fn);
 	xa_init_flags(&rank->bufs, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
 
-	rank->worker = zc_worker_make(args->rank);
-	if (IS_ERR(rank->worker)) {
-		err = PTR_ERR(rank->worker);
-		rank->worker = NULL;
-		zc_text_add(why, "rank %u: no kernel thread for it", args->rank);
-		goto out_destroy;
-	}
 	err = mmu_notifier_register(&rank->notifier, current->mm);
 	if (err) {
 		zc_text_add(why, "rank %u: its address space cannot be watched", args->rank);
-		goto out_destroy;
+		zc_rank_destroy(rank);
+		/* Interrupted: nothing has been done, so it can be done again */
+		return ERR_PTR(err == -EINTR ? -ERESTARTNOINTR : err);
 	}
 	rank->mm = current->mm;
 	return rank;
-
-out_destroy:
-	zc_rank_destroy(rank);
-	/* Interrupted: nothing has been done, so it can be done again */
-	return ERR_PTR(err == -EINTR ? -ERESTARTNOINTR : err);
 }
 
 /* All ranks must be on one node. Return: 0, or a negative errno. */
@@ -250,15 +254,19 @@ static struct file *zc_rank_join(const struct zcoll_join *args, u32 node,
 	}
 	/* The file owns the endpoint from here on */
 	err = zc_comm_enter(rank, args, node, why);
+	if (err)
+		goto out_file;
+	err = rank->worker_wanted ? zc_worker_start(rank) : 0;
 	if (err) {
-		fput(file);
-		return ERR_PTR(err);
-	}
-	if (!rank->worker_wanted) {
-		zc_worker_stop(rank->worker);
-		rank->worker = NULL;
+		zc_text_add(why, "rank %u: no kernel thread for it", args->rank);
+		zc_comm_unenter(rank);
+		goto out_file;
 	}
 	return file;
+
+out_file:
+	fput(file);
+	return ERR_PTR(err);
 }
 
 /**
@@ -340,9 +348,11 @@ int zc_rank_settle(struct zc_rank *rank)
 	int err;
 
 	err = wait_event_interruptible(rank->comm->pollq, zc_rank_quiet(rank));
-	if (!err)
-		zc_rank_drop_buffers(rank);
-	return err;
+	if (err)
+		return err;
+	zc_rank_drop_buffers(rank);
+	queue_work(zc_free_wq, &rank->left_work);
+	return 0;
 }
 
 int __init zc_rank_init(void)

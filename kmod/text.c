@@ -26,20 +26,18 @@ void zc_text_add(struct zc_text *text, const char *fmt, ...)
  * zc_text_add_ranks - list the ranks that have not called an operation
  * @text: where to
  * @comm: communicator, locked
- * @seq: the operation
+ * @seq: the operation, WAITING
  */
-void zc_text_add_ranks(struct zc_text *text, const struct zc_comm *comm, u64 seq)
+void zc_text_add_ranks(struct zc_text *text, struct zc_comm *comm, u64 seq)
 {
-	u32 missing = 0, i;
+	u32 missing = comm->nranks - zc_comm_op(comm, seq)->arrived, named = 0, i;
 
-	for (i = 0; i < comm->nranks; i++) {
+	for (i = 0; i < comm->nranks && named < ZC_TEXT_RANKS; i++) {
 		struct zc_rank *rank = comm->ranks[i];
 
 		if (rank && zc_rank_called(rank, seq))
 			continue;
-		if (missing++ >= ZC_TEXT_RANKS)
-			continue;
-		zc_text_add(text, "%s%u", missing == 1 ? "" : ", ", i);
+		zc_text_add(text, "%s%u", named++ ? ", " : "", i);
 		if (!rank)
 			zc_text_add(text, " (has not joined)");
 		else if (rank->next_seq > seq + 1)

@@ -18,7 +18,7 @@
  * command is in its operation when the call that submits it returns.
  */
 #include <linux/file.h>
-#include <linux/sched/signal.h>
+#include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
@@ -81,9 +81,7 @@ static int zc_uring_copy(struct io_uring_cmd *ucmd, struct zcoll_cmd *cmd,
 /* Is the caller ending, or in exec? Its address space will go, but later. */
 static bool zc_uring_owner_dies(const struct zc_rank *rank)
 {
-	return current->mm == rank->mm &&
-	       (current->in_execve || current->signal->group_exec_task ||
-		(current->signal->flags & SIGNAL_GROUP_EXIT));
+	return current->mm == rank->mm && (current->in_execve || zc_process_ends(current));
 }
 
 /* The ring, or the task that submitted, goes away. Called under the ring's lock. */

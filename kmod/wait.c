@@ -120,6 +120,9 @@ static int zc_waiter_give_up(struct zc_comm *comm, struct zc_waiter *waiter, int
 	if (waiter->done)
 		err = 0;
 	spin_unlock(&comm->lock);
+	/* It may have been called to do work that it now leaves to others */
+	if (READ_ONCE(comm->runnable))
+		wake_up(&comm->workq);
 	return err;
 }
 

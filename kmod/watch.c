@@ -23,6 +23,8 @@
 #include "zcoll.h"
 
 #define ZC_RING_TICK_NS (100 * NSEC_PER_MSEC)
+/* An exec that takes longer is taken to wait for us, not for its file */
+#define ZC_EXEC_NS (400 * NSEC_PER_MSEC)
 
 /* Under zc_comm.lock */
 void zc_watch_arm(struct zc_comm *comm, ktime_t at)
@@ -44,23 +46,30 @@ void zc_watch_ring(struct zc_comm *comm)
 		zc_watch_arm(comm, ktime_add_ns(ktime_get(), ZC_RING_TICK_NS));
 }
 
-/* Has the rank's process been asleep inside exec for a while? */
-static bool zc_watch_in_exec(struct zc_rank *rank, ktime_t now)
+/*
+ * Is the rank's process ending, or has it been asleep inside exec for a while? A
+ * polling thread of a ring keeps a killed process' address space until its commands
+ * have completed, so that the end of that tells nothing.
+ */
+static bool zc_watch_ending(struct zc_rank *rank, ktime_t now)
 {
+	bool ending = false, in_exec = false;
 	struct task_struct *leader;
-	bool in_exec;
 
-	/* By then the thread that called exec is the leader */
 	rcu_read_lock();
 	leader = pid_task(rank->pid, PIDTYPE_TGID);
-	in_exec = leader && zc_compat_in_exec(leader);
+	if (leader) {
+		ending = zc_process_ends(leader);
+		/* The thread that called exec has become the leader by then */
+		in_exec = zc_compat_in_exec(leader);
+	}
 	rcu_read_unlock();
 
 	if (!in_exec)
 		rank->exec_since = 0;
 	else if (!rank->exec_since)
 		rank->exec_since = now;
-	return in_exec && ktime_sub(now, rank->exec_since) >= ZC_RING_TICK_NS / 2;
+	return ending || (in_exec && ktime_sub(now, rank->exec_since) >= ZC_EXEC_NS);
 }
 
 static bool zc_watch_ring_dying(struct zc_rank *rank)
@@ -78,9 +87,10 @@ static ktime_t zc_watch_rank(struct zc_comm *comm, struct zc_rank *rank, ktime_t
 {
 	if (!rank || !rank->ring_inflight)
 		return KTIME_MAX;
-	if (zc_watch_in_exec(rank, now))
+	if (zc_watch_ending(rank, now))
 		zc_comm_failf(comm, -EOWNERDEAD,
-			      "rank %u called exec with operations in flight", rank->rank);
+			      "the process of rank %u ended (exit, kill or exec) with operations in flight",
+			      rank->rank);
 	else if (zc_watch_ring_dying(rank))
 		zc_comm_failf(comm, -ECANCELED,
 			      "the ring of rank %u was closed with operations in flight",

@@ -143,9 +143,9 @@ void zc_work_put(struct zc_comm *comm, struct zc_op *op)
  * @nchunks: chunks it has
  * @caller_helps: the caller is about to become one
  *
- * Callers that wait are called first: they have nothing else to do. But one
- * kernel worker at least is called unless the caller is sure to do the work, for
- * the others may be stopped before they get here.
+ * Callers that wait are called first: they have nothing else to do. If nobody is
+ * about to do the work for sure, a kernel worker is called. A caller that was
+ * counted on and gives up calls one, too (zc_waiter_wait()).
  */
 void zc_work_kick(struct zc_comm *comm, u64 nchunks, bool caller_helps)
 {
@@ -179,25 +179,24 @@ static int zc_worker_fn(void *data)
 }
 
 /**
- * zc_worker_make - make a worker for the current process
- * @rank: its rank
+ * zc_worker_start - give a communicator a worker for the current process
+ * @rank: the endpoint; it has entered, and the communicator wants a worker of it
  *
- * It sleeps until zc_worker_start().
- *
- * Return: the worker, or an ERR_PTR.
+ * Return: 0, or a negative errno.
  */
-struct zc_worker *zc_worker_make(u32 rank)
+int zc_worker_start(struct zc_rank *rank)
 {
 	struct zc_worker *worker;
 	int err = -ENOMEM;
 
 	worker = kzalloc(sizeof(*worker), GFP_KERNEL_ACCOUNT);
 	if (!worker)
-		return ERR_PTR(err);
+		return err;
 	if (!zalloc_cpumask_var(&worker->cpus, GFP_KERNEL))
 		goto out_free;
 	cpumask_copy(worker->cpus, current->cpus_ptr);
-	worker->task = kthread_create(zc_worker_fn, worker, "zcoll/%u", rank);
+	worker->comm = rank->comm;
+	worker->task = kthread_create(zc_worker_fn, worker, "zcoll/%u", rank->rank);
 	if (IS_ERR(worker->task)) {
 		err = PTR_ERR(worker->task);
 		goto out_cpus;
@@ -205,39 +204,31 @@ struct zc_worker *zc_worker_make(u32 rank)
 	/* Not a must: elsewhere its time is charged to the root group */
 	cgroup_attach_task_all(current, worker->task);
 	atomic_inc(&zc_totals.workers);
-	return worker;
+	rank->worker = worker;
+	wake_up_process(worker->task);
+	return 0;
 
 out_cpus:
 	free_cpumask_var(worker->cpus);
 out_free:
 	kfree(worker);
-	return ERR_PTR(err);
+	return err;
 }
 
 /**
- * zc_worker_start - give a worker to a communicator
- * @worker: from zc_worker_make()
- * @comm: the communicator, under zc_comms_lock
+ * zc_worker_stop - end a rank's worker, if it has one
+ * @rank: the endpoint; no operation that needs it is running
  *
- * Return: false if it has enough of them already.
+ * Context: may sleep for as long as the worker delivers verdicts.
  */
-bool zc_worker_start(struct zc_worker *worker, struct zc_comm *comm)
+void zc_worker_stop(struct zc_rank *rank)
 {
-	cpumask_or(comm->cpus, comm->cpus, worker->cpus);
-	if (comm->nworkers >= cpumask_weight(comm->cpus))
-		return false;
-	comm->nworkers++;
-	worker->comm = comm;
-	wake_up_process(worker->task);
-	return true;
-}
+	struct zc_worker *worker = xchg(&rank->worker, NULL);
 
-/* Context: may sleep for as long as the worker folds a chunk. NULL is allowed. */
-void zc_worker_stop(struct zc_worker *worker)
-{
 	if (!worker)
 		return;
 	kthread_stop(worker->task);
+	atomic_dec(&worker->comm->nworkers);
 	free_cpumask_var(worker->cpus);
 	kfree(worker);
 	atomic_dec(&zc_totals.workers);

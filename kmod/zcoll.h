@@ -63,6 +63,7 @@
 
 struct io_uring_cmd;
 struct pid;
+struct task_struct;
 struct zc_comm;
 struct zc_rank;
 struct zc_waiter;
@@ -77,7 +78,7 @@ struct zc_text {
 };
 
 __printf(2, 3) void zc_text_add(struct zc_text *text, const char *fmt, ...);
-void zc_text_add_ranks(struct zc_text *text, const struct zc_comm *comm, u64 seq);
+void zc_text_add_ranks(struct zc_text *text, struct zc_comm *comm, u64 seq);
 int zc_text_to_user(const char *text, u64 addr, u32 len);
 
 /* ---- buf.c: pinned memory ---- */
@@ -267,10 +268,10 @@ struct zc_reject {
  * @mm: the address space that is the rank; the notifier holds it
  * @pid: the process that joined
  * @exec_since: when the watch first saw @pid in exec, 0: not now
- * @worker: the kernel thread it gave the communicator, or NULL
- * @worker_wanted: the communicator has taken @worker
+ * @worker: the kernel thread it gave the communicator, or NULL; ended by xchg()
+ * @worker_wanted: the communicator wants a worker of it
  * @waiters: who waits for its verdicts
- * @died_work: gives the memory of a dead process back
+ * @left_work: gives memory and worker back after it has left
  * @free_work: frees the endpoint
  * @notifier: tells of the end of @mm
  * @deadline_ns: default deadline
@@ -302,7 +303,7 @@ struct zc_rank {
 	struct mmu_notifier notifier;
 	struct zc_worker *worker;
 	struct list_head waiters;
-	struct work_struct died_work;
+	struct work_struct left_work;
 	struct work_struct free_work;
 	u64 deadline_ns;
 	struct xarray bufs;
@@ -339,7 +340,7 @@ struct zc_rank {
  * @pollq: poll(), and ranks that leave
  * @waiters: callers that wait, awake or not, and will help
  * @workq: idle workers
- * @nworkers: workers it has taken
+ * @nworkers: workers it has
  * @cpus: union of the CPUs the ranks may use
  * @fail_work: ends operations after @error was set
  * @watch_work: deadlines, and on kernels that need it the exec watch
@@ -375,7 +376,7 @@ struct zc_comm {
 	wait_queue_head_t pollq;
 	atomic_t waiters;
 	wait_queue_head_t workq;
-	u32 nworkers;
+	atomic_t nworkers;
 	cpumask_var_t cpus;
 	struct work_struct fail_work;
 	struct delayed_work watch_work;
@@ -393,6 +394,7 @@ int zc_join(const struct zcoll_join *args, struct zc_text *why);
 void zc_rank_leave(struct zc_rank *rank);
 int zc_rank_settle(struct zc_rank *rank);
 void zc_rank_release(struct zc_rank *rank);
+bool zc_process_ends(struct task_struct *task);
 int zc_rank_init(void);
 void zc_rank_uninit(void);
 
@@ -401,6 +403,7 @@ void zc_rank_uninit(void);
 int zc_comm_enter(struct zc_rank *rank, const struct zcoll_join *args, u32 node,
 		  struct zc_text *why);
 void zc_comm_exit(struct zc_rank *rank);
+void zc_comm_unenter(struct zc_rank *rank);
 void zc_comm_put(struct zc_comm *comm);
 void zc_comm_fail(struct zc_comm *comm, int error, const struct zc_text *text);
 __printf(3, 4) void zc_comm_failf(struct zc_comm *comm, int error, const char *fmt, ...);
@@ -439,9 +442,8 @@ struct zc_op *zc_work_get(struct zc_comm *comm);
 void zc_work_run(struct zc_comm *comm, struct zc_op *op, const struct zc_waiter *waiter);
 void zc_work_put(struct zc_comm *comm, struct zc_op *op);
 void zc_work_kick(struct zc_comm *comm, u64 nchunks, bool caller_helps);
-struct zc_worker *zc_worker_make(u32 rank);
-bool zc_worker_start(struct zc_worker *worker, struct zc_comm *comm);
-void zc_worker_stop(struct zc_worker *worker);
+int zc_worker_start(struct zc_rank *rank);
+void zc_worker_stop(struct zc_rank *rank);
 
 /* ---- watch.c: deadlines and rings ---- */
 

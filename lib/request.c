@@ -121,12 +121,6 @@ static int submit(struct zcoll_comm *comm, struct zcoll_req *req)
 
 /* ------------------------------------------------------------------ starting */
 
-/* The kernel pins memory that is not registered in a thread of io_uring */
-static bool is_pinned_later(const struct zcoll_cmd *cmd)
-{
-	return cmd->count && (cmd->send_buf == ZCOLL_NO_BUF || cmd->recv_buf == ZCOLL_NO_BUF);
-}
-
 /* If the operation has failed already: its error, and there is no request */
 static int early_failure(struct zcoll_comm *comm, struct zcoll_req *req)
 {
@@ -143,11 +137,12 @@ static int early_failure(struct zcoll_comm *comm, struct zcoll_req *req)
 }
 
 /*
- * Submit, and stay until the kernel has accepted or refused: so that a refusal is
- * an error of this call, and its number is given back before another is drawn.
+ * The kernel accepts or refuses while it is given the command. A refusal is an error
+ * of this call, and its number is given back before another is drawn.
  */
-static int submit_and_see(struct zcoll_comm *comm, struct zcoll_req *req)
+static int start(struct zcoll_comm *comm, struct zcoll_req *req)
 {
+	const uint64_t seq = req->cmd.seq;
 	int ret;
 
 	pthread_mutex_lock(&comm->ring_lock);
@@ -156,26 +151,6 @@ static int submit_and_see(struct zcoll_comm *comm, struct zcoll_req *req)
 	pthread_mutex_unlock(&comm->ring_lock);
 	if (!ret)
 		ret = early_failure(comm, req);
-	while (!ret && is_pinned_later(&req->cmd) && !req->reaped &&
-	       !zc_seq_accepted(comm, req->cmd.seq)) {
-		zc_sleep(ZC_LOOK_AGAIN_NS);
-		ret = early_failure(comm, req);
-	}
-	return ret;
-}
-
-/*
- * io_uring cancels what it cannot hand to a thread of its own, if signals come
- * while it makes one. The device has not seen that, so it is done again.
- */
-static int start(struct zcoll_comm *comm, struct zcoll_req *req)
-{
-	const uint64_t seq = req->cmd.seq;
-	int ret;
-
-	do {
-		ret = submit_and_see(comm, req);
-	} while (ret == -ECANCELED && !zc_seq_accepted(comm, seq) && !zc_is_revoked(comm));
 	return ret ? zc_op_ended(comm, seq, ret) : 0;
 }
 

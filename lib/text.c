@@ -85,6 +85,11 @@ int zcoll_comm_error(struct zcoll_comm *comm, char *buf, size_t len)
 {
 	int ret;
 
+	/* Not a lock: in a child of fork() nobody may be there to drop it */
+	if (!zc_is_owner(comm))
+		return snprintf(buf, buf ? len : 0,
+				"rank %u belongs to another process: after fork() only the parent may use its communicator",
+				comm->rank);
 	pthread_mutex_lock(&comm->text_lock);
 	if (buf && len)
 		snprintf(buf, len, "%s", comm->text);

@@ -90,7 +90,7 @@ static __always_inline struct pair pair_flip(struct pair x, u64 flip)
  * @sign: all ones for signed integers, else 0
  * @n: the divisor, 1 .. ZC_FOLD_MAX_SRC
  * @inv32: a little more than 1 / n, see div_16()
- * @inv64: a little more than 1 / n, see div_42()
+ * @inv64: 1 / n, see div_42()
  */
 struct average {
 	bool on;
@@ -106,7 +106,7 @@ static __always_inline struct average average_init(u32 n, bool on, bool is_signe
 
 	if (on) {
 		avg.inv32 = 1.0f / (float)n * (1.0f + 1.0f / (1 << 22));
-		avg.inv64 = 1.0 / (double)n * (1.0 + 1.0 / (1ull << 50));
+		avg.inv64 = 1.0 / (double)n;
 	}
 	return avg;
 }
@@ -125,9 +125,10 @@ static __always_inline vec div_16(vec x, const struct average *avg)
 
 /*
  * Each 64-bit lane, below 2^42 and below n * 2^32, divided by n. A number below
- * 2^52 becomes a double by being put below the exponent of 2^52. The error of the
- * product is as in div_16(), 2^42/n times 2^-49. Adding 2^40 leaves 12 bits of
- * fraction below the integer part, rounded by less than 1/n as well.
+ * 2^52 becomes a double by being put below the exponent of 2^52. The product is
+ * off by less than 2^-18 (2^32 times 2^-51). Adding 2^40 rounds it to 12 bits of
+ * fraction: a multiple of n to the quotient itself, others, which are 1/n at least
+ * below the next integer, to something still below it.
  */
 static __always_inline v_u64 div_42(v_u64 x, const struct average *avg)
 {

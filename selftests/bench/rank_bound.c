@@ -13,6 +13,7 @@
  * Any all-reduce moves at least this traffic, 2pS for p ranks and S bytes.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -67,12 +68,24 @@ static void share(unsigned int thread)
 		       (end - begin) * sizeof(float));
 }
 
+/* Each thread on a CPU of its own: no call may wait for a scheduler's whim */
+static void bind_to(unsigned int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		die("cannot bind a thread to CPU %u", cpu);
+}
+
 static void *helper(void *arg)
 {
 	unsigned int thread = (unsigned long)arg;
 	unsigned long seen = 0;
 	int spins;
 
+	bind_to(thread);
 	for (;;) {
 		for (spins = 0; spins < SPINS && bd.posted == seen; spins++)
 			;
@@ -106,6 +119,7 @@ static void bound_start(struct back_end *be, struct arena *arena, const char *ar
 	arena->len = arena->len / bd.ranks / 4096 * 4096;
 	bd.rank_len = arena->len;
 	bd.threads = cpus < bd.ranks ? cpus : bd.ranks;
+	bind_to(0);
 	for (t = 1; t < bd.threads; t++)
 		if (pthread_create(&id, NULL, helper, (void *)t))
 			die("cannot make a thread");

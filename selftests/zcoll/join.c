@@ -383,27 +383,74 @@ TEST_F(join, many_communicators_do_not_meet)
 	}
 }
 
-TEST_F(join, too_many_communicators_is_enospc)
+/* Communicators that a user without privilege may have: a module parameter */
+static unsigned int user_limit(void)
 {
-	unsigned int max = self->zt.base.max_comms;
-	struct rlimit files = { ZT_MAX_EP + 100, ZT_MAX_EP + 100 };
-	struct zcoll_join arg;
-	int ep = -1;
+	FILE *f = fopen("/sys/module/zcoll/parameters/user_comms", "re");
+	unsigned int limit = 0;
 
-	if (max >= ZT_MAX_EP)
-		SKIP(return, "the limit of %u communicators is too high to reach", max);
-	setrlimit(RLIMIT_NOFILE, &files);
-	for (unsigned int c = self->zt.base.comms; c < max; c++) {
-		zt_key(self->key);
-		ep = zt_join(&self->zt, self->key, 0, 1);
-		ASSERT_LE(0, ep) TH_LOG("communicator %u of %u", c, max);
+	if (f) {
+		if (fscanf(f, "%u", &limit) != 1)
+			limit = 0;
+		fclose(f);
 	}
-	zt_key(self->key);
-	arg = zt_join_arg(self->key, 0, 1);
-	EXPECT_EQ(-ENOSPC, join_text(&self->zt, arg, self->text));
+	return limit;
+}
+
+/* As user NOBODY: join until it is refused, and once more after one has gone */
+static int fill_up(struct zt *zt, unsigned int limit)
+{
+	char text[ZCOLL_TEXT_MAX];
+	struct zcoll_join arg;
+	uint8_t key[16];
+	int bad = 0, ep = -1;
+
+	if (setresuid(NOBODY, NOBODY, NOBODY))
+		return 99;
+	for (unsigned int c = 0; c < limit; c++) {
+		zt_key(key);
+		ep = zt_join(zt, key, 0, 1);
+		if (ep < 0)
+			break;
+	}
+	ZT_CHECK(bad, limit, zt->nr);
+	zt_key(key);
+	arg = zt_join_arg(key, 0, 1);
+	ZT_CHECK(bad, -ENOSPC, join_text(zt, arg, text));
+	ZT_CHECK(bad, true, text[0] != 0);
+	zt_close_ep(zt, ep);
+	ZT_CHECK(bad, true, zt_until(ZT_SOON_MS, zt_join(zt, key, 0, 1) >= 0));
+	return bad;
+}
+
+TEST_F(join, too_many_communicators_of_a_user_are_enospc)
+{
+	struct rlimit files = { ZT_MAX_EP + 100, ZT_MAX_EP + 100 };
+	unsigned int limit = user_limit();
+	pid_t pid;
+
+	if (geteuid() || !limit || limit >= ZT_MAX_EP || setrlimit(RLIMIT_NOFILE, &files))
+		SKIP(return, "needs root, and a limit below %d (now %u)", ZT_MAX_EP, limit);
+	pid = zt_fork(&self->zt);
+	if (!pid)
+		_exit(fill_up(&self->zt, limit));
+	EXPECT_EQ(0, zt_reap(pid, ZT_LONG_MS));
+}
+
+TEST_F(join, no_descriptor_left_is_emfile)
+{
+	struct zcoll_join arg = zt_join_arg(self->key, 0, 1);
+	struct rlimit none, before;
+
+	ASSERT_EQ(0, getrlimit(RLIMIT_NOFILE, &before));
+	none = before;
+	none.rlim_cur = self->zt.dev + 1;
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &none));
+	EXPECT_EQ(-EMFILE, join_text(&self->zt, arg, self->text));
 	EXPECT_NE('\0', self->text[0]);
-	zt_close_ep(&self->zt, ep);
-	EXPECT_TRUE(zt_until(ZT_SOON_MS, zt_join(&self->zt, self->key, 0, 1) >= 0));
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &before));
+	EXPECT_STREQ("", zt_above_text(self->zt.dev, &self->zt.base));
+	EXPECT_LE(0, join_text(&self->zt, arg, self->text));
 }
 
 /* --- leaving ------------------------------------------------------------- */
@@ -419,6 +466,22 @@ TEST_F(join, rank_that_left_gets_eshutdown)
 	ASSERT_EQ(0, zt_leave(ep[0]));
 	EXPECT_EQ(-ESHUTDOWN, zt_allreduce(ep[0], &cmd));
 	EXPECT_EQ(-ESHUTDOWN, zt_register(ep[0], page, sizeof(page), &handle));
+	EXPECT_EQ(0, zt_leave(ep[0]));
+}
+
+TEST_F(join, communicator_that_ranks_have_left_is_done)
+{
+	struct zcoll_status st;
+	int ep[2];
+
+	ASSERT_EQ(0, zt_comm(&self->zt, 2, ep));
+	ASSERT_EQ(0, zt_leave(ep[1]));
+	ASSERT_EQ(0, zt_comm_status(ep[0], &st, self->text));
+	EXPECT_EQ(ZCOLL_STATE_DONE, st.state);
+	EXPECT_EQ(-ESHUTDOWN, st.result);
+	EXPECT_NE(NULL, strstr(self->text, "1")) {
+		TH_LOG("%s", self->text);
+	}
 }
 
 TEST_F(join, leaving_before_an_operation_fails_it_for_the_others)

@@ -399,28 +399,33 @@ TEST_F(uring, descriptor_closed_with_a_command_in_flight)
 	EXPECT_EQ(0, wrong_sums(self->buf[0]));
 }
 
-/*
- * A ring that is closed with a command in flight: a kernel that tells the driver
- * (ZCOLL_FEAT_RING_CANCEL) revokes the communicator; on others the operation
- * goes on without anybody to complete to.
- */
+/* Nobody is left to complete to, so the communicator is revoked */
 TEST_F(uring, ring_closed_with_a_command_in_flight)
 {
-	bool told = self->zt.base.features & ZCOLL_FEAT_RING_CANCEL;
+	struct io_uring ring;
+
+	ASSERT_EQ(0, ring_init(&ring, 2, 0));
+	ASSERT_EQ(0, ring_send_in(&ring, self->ep[0], &self->cmd[0], 0));
+	io_uring_queue_exit(&ring);
+	EXPECT_TRUE(zt_until(ZT_SOON_MS, zt_revoked(self->ep[1])));
+	EXPECT_EQ(-ECANCELED, zt_allreduce(self->ep[1], &self->cmd[1]));
+}
+
+TEST_F(uring, ring_closed_after_its_commands_ended)
+{
+	struct zcoll_cmd later[2] = { zt_barrier(1), zt_barrier(1) };
 	struct io_uring ring;
 	struct zt_call call;
 
 	ASSERT_EQ(0, ring_init(&ring, 2, 0));
 	ASSERT_EQ(0, ring_send_in(&ring, self->ep[0], &self->cmd[0], 0));
+	ASSERT_EQ(0, zt_allreduce(self->ep[1], &self->cmd[1]));
+	ASSERT_EQ(0, ring_next(&ring, ZT_LONG_MS, NULL));
+	ASSERT_EQ(0, zt_start_op(&call, self->ep[0], &later[0]));
 	io_uring_queue_exit(&ring);
-	if (told) {
-		EXPECT_TRUE(zt_until(ZT_SOON_MS, zt_revoked(self->ep[1])));
-	}
-	ASSERT_EQ(0, zt_start_op(&call, self->ep[1], &self->cmd[1]));
-	EXPECT_EQ(told ? -ECANCELED : 0, zt_finish(&call, ZT_LONG_MS));
-	if (!told) {
-		EXPECT_EQ(0, wrong_sums(self->buf[1]));
-	}
+	EXPECT_EQ(-ETIME, zt_finish(&call, 3 * ZT_QUIET_MS));
+	EXPECT_EQ(0, zt_allreduce(self->ep[1], &later[1]));
+	EXPECT_EQ(0, zt_finish(&call, ZT_LONG_MS));
 }
 
 /* Everything a process has goes away at once, in the order of exit */

@@ -475,6 +475,29 @@ TEST_F(wait, wait_is_interrupted_by_a_signal)
 	EXPECT_COMPLETIONS(N, 0);
 }
 
+TEST_F(wait, interrupted_wait_tells_what_is_left)
+{
+	struct zcoll_wait arg = {
+		.size = sizeof(arg),
+		.timeout_ns = 3600 * 1000 * NS_PER_MS,
+	};
+	uint64_t most = arg.timeout_ns - ZT_QUIET_MS * NS_PER_MS;
+	struct zt_call call;
+
+	handle_usr1(0);
+	SEND(0);
+	ASSERT_EQ(0, zt_start(&call, self->ep[0], ZCOLL_IOC_WAIT, &arg));
+	EXPECT_EQ(-ETIME, zt_finish(&call, ZT_QUIET_MS + 50));
+	pthread_kill(call.thread, SIGUSR1);
+	EXPECT_EQ(-EINTR, zt_finish(&call, ZT_SOON_MS));
+	EXPECT_GE(most, arg.timeout_ns);
+	EXPECT_LE(most - 2 * ZT_LONG_MS * NS_PER_MS, arg.timeout_ns);
+	SEND_FROM(1);
+	EXPECT_EQ(0, zt_ioctl(self->ep[0], ZCOLL_IOC_WAIT, &arg));
+	EXPECT_EQ(0, arg.result);
+	EXPECT_COMPLETIONS(N, 0);
+}
+
 /* A debugger or job control stops and continues a process: nothing is seen */
 TEST_F(wait, stop_and_continue_is_not_seen)
 {

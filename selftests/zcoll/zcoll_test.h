@@ -588,13 +588,17 @@ static inline int zt_drop_cap(int cap)
 }
 
 /* The harness' main, but a machine without the device skips the whole program */
-#define ZT_MAIN								\
-int main(int argc, char **argv)						\
-{									\
-	setvbuf(stderr, NULL, _IOLBF, 0);				\
-	if (access(ZT_DEVICE, R_OK | W_OK))				\
-		ksft_exit_skip("no %s here\n", ZT_DEVICE);		\
-	return test_harness_run(argc, argv);				\
+#define zt_main(argc, argv) ({							\
+	setvbuf(stderr, NULL, _IOLBF, 0);					\
+	if (access(ZT_DEVICE, R_OK | W_OK))					\
+		ksft_exit_skip("no %s here\n", ZT_DEVICE);			\
+	test_harness_run(argc, argv);						\
+})
+
+#define ZT_MAIN									\
+int main(int argc, char **argv)							\
+{										\
+	return zt_main(argc, argv);						\
 }
 
 /* Every fixture holds a book named zt and starts and ends with these */

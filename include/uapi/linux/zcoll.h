@@ -61,7 +61,7 @@
  *                       user's communicator
  * -EOPNOTSUPP           known but not possible here: type with operator, plan,
  *                       more than one node, memory that is neither anonymous,
- *                       shmem nor hugetlb, ring without the form it needs
+ *                       shmem nor hugetlb
  * -EBUSY                join: the rank is taken
  * -EPROTO               join: size or node map differ from the others';
  *                       operation: descriptors differ (revokes)
@@ -355,7 +355,7 @@ struct zcoll_wait {
  * @arrived: output: ranks that have called the operation (have joined)
  * @missing_len: entries at @missing
  * @missing: address of __u32 entries; while @state is WAITING filled with the ranks
- *	that are missing, as many as fit (their number is @nranks - @arrived); or 0
+ *	that are missing, as many as fit (at most @nranks - @arrived); or 0
  * @oldest: output: the oldest unfinished operation; sequence numbers below
  *	@oldest + zcoll_info.window are accepted, once this rank has the result of its
  *	call one window earlier
