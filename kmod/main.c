@@ -55,7 +55,9 @@ static int zc_ioctl_join(void *priv, void *arg)
 
 	ret = zc_join(args, &why);
 	/* Not when it is about to be started again */
-	if (ret < 0 && ret != -ERESTARTNOINTR && zc_text_to_user(why.buf, args->text, args->text_len))
+	if (ret >= 0 || ret == -ERESTARTNOINTR)
+		return ret;
+	if (zc_text_to_user(why.buf, args->text, args->text_len))
 		return -EFAULT;
 	return ret;
 }

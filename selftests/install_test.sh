@@ -11,7 +11,7 @@ trap 'rm -rf "$stage"' EXIT
 root=$stage/root
 usr=$root/usr
 lib=$usr/lib/$(gcc -print-multiarch)
-kernel=$ZCOLL_BUILD/kernels/6.1
+kernel=$("$top/tools/vm/kernel" 6.1) || exit 1
 
 n=0
 # check NAME COMMAND...: passes if the command succeeds

@@ -169,11 +169,11 @@ static void open_pipes(struct rank *rk, const char *dir, const char *name)
 }
 
 /* Touched whole, so that no batch pays for a first touch */
-static void make_arena(struct arena *arena, const char *mib)
+static void make_arena(struct arena *arena, const char *mib, int mmap_flags)
 {
 	arena->len = (strtoul(mib, NULL, 10) << 20) + 64 * PAGE;
 	arena->mem = mmap(NULL, arena->len, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+			  mmap_flags | MAP_ANONYMOUS, -1, 0);
 	if (arena->mem == MAP_FAILED)
 		die("no memory for an arena of %s MiB: %s", mib, strerror(errno));
 	memset(arena->mem, 0, arena->len);
@@ -185,7 +185,7 @@ int main(int argc, char **argv)
 
 	if (argc < 4)
 		die("usage: %s DIR NAME ARENA_MIB [ARG]", argv[0]);
-	make_arena(&rk.arena, argv[3]);
+	make_arena(&rk.arena, argv[3], rk.be->mmap_flags);
 	rk.be->start(rk.be, &rk.arena, argv[4]);
 	open_pipes(&rk, argv[1], argv[2]);
 	obey(&rk);

@@ -20,6 +20,7 @@ struct arena {
 struct back_end {
 	unsigned int rank;	/* set by start() */
 	unsigned int nranks;
+	int mmap_flags;		/* how its arena is mapped: MAP_PRIVATE or MAP_SHARED */
 
 	/* Begin; may take a part of @arena for other uses, by making it shorter */
 	void (*start)(struct back_end *be, struct arena *arena, const char *arg);

@@ -3,6 +3,7 @@
  * Back end: MPI_Allreduce, built once with each MPI's compiler.
  */
 #include <mpi.h>
+#include <sys/mman.h>
 
 #include "rank.h"
 
@@ -38,6 +39,7 @@ static void mpi_stop(struct back_end *be)
 }
 
 struct back_end back_end = {
+	.mmap_flags = MAP_PRIVATE,
 	.start = mpi_start,
 	.barrier = mpi_barrier,
 	.allreduce = mpi_allreduce,

@@ -3,6 +3,7 @@
  * Back end: zcoll_allreduce() on registered memory, through the blocking ioctl.
  */
 #include <stdio.h>
+#include <sys/mman.h>
 
 #include <zcoll.h>
 
@@ -64,6 +65,7 @@ static void zc_stop(struct back_end *be)
 }
 
 struct back_end back_end = {
+	.mmap_flags = MAP_PRIVATE,
 	.start = zc_start,
 	.barrier = zc_barrier,
 	.allreduce = zc_allreduce,

@@ -156,7 +156,7 @@ int main(int argc, char **argv)
 		memset(memory[i], 0, 16 << 20);
 	}
 	printf("GB/s, %u thread%s, as many outputs as inputs\n", nthreads, nthreads > 1 ? "s" : "");
-	puts("                     8 B, ns | L2: 2   3       4       8      16 | memory: 2, nt ...");
+	puts("                    8 B, ns | L2: 2   3       4       8      16 | memory 2, nt ...");
 	measure_line("memcpy", 0, 0, NULL);
 	for (i = 0; i < n; i++)
 		measure_isa(isas[i], argc, argv);
