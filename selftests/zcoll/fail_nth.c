@@ -124,6 +124,9 @@ static bool documented(int err)
 	return err == -ENOMEM || err == -EFAULT;
 }
 
+/* For calls that may be made again as they are */
+#define NOTHING		(void)0
+
 /*
  * SWEEP(call, undo): @call is an expression that gives >= 0 or a negative errno,
  * @undo a statement that takes its success back, so that it can be made again.
@@ -164,7 +167,7 @@ TEST_F_TIMEOUT(nth, info, 120)
 {
 	struct zcoll_info info = { .size = sizeof(info) };
 
-	SWEEP(zt_ioctl(self->zt.dev, ZCOLL_IOC_INFO, &info), );
+	SWEEP(zt_ioctl(self->zt.dev, ZCOLL_IOC_INFO, &info), NOTHING);
 }
 
 static int join_fresh(struct zt *zt, bool map)
@@ -245,26 +248,26 @@ static int status_of(int ep, uint32_t flags)
 
 TEST_F_TIMEOUT(nth, status_of_an_operation, 120)
 {
-	SWEEP(status_of(self->pair[0], 0), );
+	SWEEP(status_of(self->pair[0], 0), NOTHING);
 }
 
 TEST_F_TIMEOUT(nth, status_of_the_communicator, 120)
 {
-	SWEEP(status_of(self->pair[0], ZCOLL_STATUS_COMM), );
+	SWEEP(status_of(self->pair[0], ZCOLL_STATUS_COMM), NOTHING);
 }
 
 TEST_F_TIMEOUT(nth, stats, 120)
 {
 	struct zcoll_stats st;
 
-	SWEEP(zt_stats(self->ep, &st), );
+	SWEEP(zt_stats(self->ep, &st), NOTHING);
 }
 
 TEST_F_TIMEOUT(nth, wait, 120)
 {
 	self->cmd = zt_barrier(0);
 	ASSERT_EQ(0, zt_allreduce(self->ep, &self->cmd));
-	SWEEP(zt_wait(self->ep, 0, ZCOLL_WAIT_FOREVER), );
+	SWEEP(zt_wait(self->ep, 0, ZCOLL_WAIT_FOREVER), NOTHING);
 }
 
 /* A rank in flight, for calls that end communicators */
@@ -302,17 +305,23 @@ TEST_F_TIMEOUT(nth, leave, 120)
 
 /* --- operations ---------------------------------------------------------- */
 
+/* The completion is looked for in memory, because a call to wait could fail too */
 static int op_by_ring(struct io_uring *ring, int ep, struct zcoll_cmd *cmd)
 {
+	struct io_uring_cqe *cqe;
 	int ret;
 
-	/* The SQE may be there already, from a submission that failed as a whole */
+	/* the SQE may be there already, from a submission that failed as a whole */
 	if (!io_uring_sq_ready(ring))
 		ring_op(ring, ep, cmd, 0);
 	ret = io_uring_submit(ring);
 	if (ret < 0)
 		return ret;
-	return ring_next(ring, ZT_LONG_MS, NULL);
+	if (!zt_until(ZT_LONG_MS, !io_uring_peek_cqe(ring, &cqe)))
+		return -ETIME;
+	ret = cqe->res;
+	io_uring_cqe_seen(ring, cqe);
+	return ret;
 }
 
 #define SUM(bytes) (self->cmd = zt_sum(self->seq, self->mem, (bytes) / sizeof(int32_t)))
@@ -325,6 +334,16 @@ TEST_F_TIMEOUT(nth, small_operation_by_ioctl, 120)
 TEST_F_TIMEOUT(nth, large_operation_by_ioctl, 120)
 {
 	SWEEP((SUM(LARGE), zt_allreduce(self->ep, &self->cmd)), self->seq++);
+}
+
+/* What is set up at the first need of it */
+TEST_F_TIMEOUT(nth, first_operation_of_a_communicator, 120)
+{
+	self->cmd = zt_sum(0, self->mem, LARGE / sizeof(int32_t));
+	SWEEP(zt_allreduce(self->ep, &self->cmd), {
+		zt_close_ep(&self->zt, self->ep);
+		ASSERT_EQ(0, zt_comm(&self->zt, 1, &self->ep));
+	});
 }
 
 TEST_F_TIMEOUT(nth, out_of_place_operation_by_ioctl, 120)

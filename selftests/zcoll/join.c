@@ -186,20 +186,20 @@ TEST_F(join, administrator_may_join_others)
 TEST_F(join, same_user_in_two_processes)
 {
 	int sock[2], ret = 1;
-	pid_t pid;
+	pid_t pid[2];
 
 	if (geteuid())
 		SKIP(return, "needs root to become another user");
 	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock));
-	pid = join_as(&self->zt, NOBODY, self->key, 0, sock[1]);
+	pid[0] = join_as(&self->zt, NOBODY, self->key, 0, sock[1]);
 	ASSERT_EQ(sizeof(ret), read(sock[0], &ret, sizeof(ret)));
 	ASSERT_EQ(0, ret);
-	pid_t second = join_as(&self->zt, NOBODY, self->key, 1, sock[1]);
+	pid[1] = join_as(&self->zt, NOBODY, self->key, 1, sock[1]);
 	ASSERT_EQ(sizeof(ret), read(sock[0], &ret, sizeof(ret)));
 	EXPECT_EQ(0, ret);
 	shutdown(sock[0], SHUT_RDWR);
-	EXPECT_EQ(0, zt_reap(pid, ZT_LONG_MS));
-	EXPECT_EQ(0, zt_reap(second, ZT_LONG_MS));
+	EXPECT_EQ(0, zt_reap(pid[0], ZT_LONG_MS));
+	EXPECT_EQ(0, zt_reap(pid[1], ZT_LONG_MS));
 }
 
 /* --- the endpoint -------------------------------------------------------- */

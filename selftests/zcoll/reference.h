@@ -286,6 +286,8 @@ static inline double ref_tree_fp64(int op, const uint64_t *x,
 /* The bits of the result, from the bits of the elements of @n ranks */
 static inline uint64_t ref_reduce(int dtype, int op, const uint64_t *x, unsigned int n)
 {
+	uint64_t whole;
+
 	if (dtype == ZCOLL_FP64) {
 		double d = ref_tree_fp64(op, x, 0, n);
 
@@ -299,11 +301,9 @@ static inline uint64_t ref_reduce(int dtype, int op, const uint64_t *x, unsigned
 		if (op == ZCOLL_AVG)
 			f /= n;
 		return ref_store_f32(dtype, f);
-	} else {
-		uint64_t v = ref_tree_int(dtype, op, x, 0, n);
-
-		return op == ZCOLL_AVG ? ref_avg_int(dtype, v, n) : v;
 	}
+	whole = ref_tree_int(dtype, op, x, 0, n);
+	return op == ZCOLL_AVG ? ref_avg_int(dtype, whole, n) : whole;
 }
 
 #endif /* ZCOLL_REFERENCE_H */

@@ -231,6 +231,27 @@ TEST_F(wait, status_fills_as_many_missing_ranks_as_fit)
 	EXPECT_EQ(UINT32_MAX, missing[2]);
 }
 
+/* From the last call until the bytes are moved; the call itself does not wait */
+TEST_F(wait, status_of_a_running_operation)
+{
+	size_t len = 16 << 20;
+	int state;
+
+	for (int r = 0; r < N; r++) {
+		int32_t *big = zt_pages(len);
+
+		memset(big, 1, len);
+		self->cmd[r] = zt_sum(0, big, len / sizeof(*big));
+		ASSERT_EQ(0, ring_send(&self->ring, self->ep[r], &self->cmd[r], r));
+	}
+	state = zt_state(self->ep[0], 0);
+	EXPECT_COMPLETIONS(N, 0);
+	if (state == ZCOLL_STATE_DONE)
+		SKIP(return, "the operation was too quick to be seen");
+	EXPECT_EQ(ZCOLL_STATE_RUNNING, state);
+	EXPECT_EQ(ZCOLL_STATE_DONE, zt_state(self->ep[0], 0));
+}
+
 TEST_F(wait, status_of_a_finished_operation)
 {
 	SEND_FROM(0);
