@@ -61,15 +61,15 @@ static void zc_op_mismatch(struct zc_comm *comm, const struct zc_op *op, u32 ran
 	const struct zcoll_cmd *first = &op->desc;
 	struct zc_text mismatch = {}, *text = &mismatch;
 
-	zc_text_add(text, "all-reduce %llu: rank %u and rank %u differ:", op->seq,
+	zc_text_add(text, "all-reduce %llu: rank %u and rank %u differ in", op->seq,
 		    op->first_rank, rank);
 	if (first->count != cmd->count)
-		zc_text_add(text, " count %llu and %llu;", first->count, cmd->count);
+		zc_text_add(text, " count (%llu and %llu)", first->count, cmd->count);
 	if (first->dtype != cmd->dtype)
-		zc_text_add(text, " type %s and %s;", zc_dtype_names[first->dtype],
+		zc_text_add(text, " type (%s and %s)", zc_dtype_names[first->dtype],
 			    zc_dtype_names[cmd->dtype]);
 	if (first->op != cmd->op)
-		zc_text_add(text, " operator %s and %s;", zc_op_names[first->op],
+		zc_text_add(text, " operator (%s and %s)", zc_op_names[first->op],
 			    zc_op_names[cmd->op]);
 	zc_comm_fail(comm, -EPROTO, text);
 }

@@ -85,7 +85,17 @@ static void bind_to(unsigned int cpu)
 		die("cannot bind a process to CPU %u", cpu);
 }
 
-static void __attribute__((noreturn)) help(unsigned int proc)
+/* Shared pages are mapped in each process at its first touch: not in a batch */
+static void touch(const struct arena *arena)
+{
+	volatile char *mem = (volatile char *)arena->mem;
+	size_t i;
+
+	for (i = 0; i < bd.rank_len * bd.ranks; i += 4096)
+		mem[i] = mem[i];
+}
+
+static void __attribute__((noreturn)) help(unsigned int proc, const struct arena *arena)
 {
 	struct job *job = bd.job;
 	unsigned long seen = 0;
@@ -93,6 +103,8 @@ static void __attribute__((noreturn)) help(unsigned int proc)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	bind_to(proc);
+	touch(arena);
+	job->working--;
 	for (;;) {
 		for (spins = 0; spins < SPINS && job->posted == seen; spins++)
 			;
@@ -144,14 +156,17 @@ static void bound_start(struct back_end *be, struct arena *arena, const char *ar
 	bd.procs = cpus < bd.ranks ? cpus : bd.ranks;
 	bd.job = make_job();
 	bind_to(0);
+	bd.job->working = bd.procs - 1;
 	for (p = 1; p < bd.procs; p++) {
 		switch (fork()) {
 		case -1:
 			die("cannot make a process");
 		case 0:
-			help(p);
+			help(p, arena);
 		}
 	}
+	while (bd.job->working)
+		sched_yield();
 }
 
 static void bound_barrier(struct back_end *be)
