@@ -36,13 +36,19 @@ static const char help[] =
 "\n"
 "      --op OP        sum, prod, min, max or avg\n"
 "      --dtype T      type of the elements: int8 uint8 int16 uint16 int32 uint32\n"
-"                     int64 uint64 fp16 bf16 fp32 fp64\n"
-"      --deadline T   give up when one step takes longer (10m; 0: never)\n"
+"                     int64 uint64 fp16 bf16 fp32 fp64; also float16 or half,\n"
+"                     bfloat16, float32 or float, float64 or double\n"
+"      --deadline T   give up when one step, joining included, takes longer (10m;\n"
+"                     0: never)\n"
 "  -h, --help         show this text\n"
 "\n"
 "IN is a NumPy file (.npy, versions 1 to 3, little-endian numbers), or raw data with\n"
 "--dtype. OUT has the type, shape and order of IN. bf16, which NumPy lacks, is a\n"
 "V2 or u2 array with --dtype bf16. All ranks' arrays must be alike.\n"
+"\n"
+"Times are a number and ns, us, ms, s, m or h; without a unit in seconds.\n"
+"All ranks must join within ZCOLL_JOIN_TIMEOUT of the environment (60s), or within\n"
+"--deadline if that is less.\n"
 "\n"
 "OUT appears when it is complete, in place of an older file. Without a launcher,\n"
 "the process is the only rank.\n"
@@ -256,12 +262,13 @@ static int parse_options(struct options *opts, int argc, char **argv)
 		case OPT_OP:
 			opts->op = zcoll_op_parse(optarg);
 			if (opts->op < 0)
-				return usage("--op %s: not sum, prod, min, max or avg", optarg);
+				return usage_name("--op", optarg, zcoll_op_name, ZCOLL_NR_OPS, NULL);
 			break;
 		case OPT_DTYPE:
 			opts->dtype = zcoll_dtype_parse(optarg);
 			if (opts->dtype < 0)
-				return usage("--dtype %s: no such type", optarg);
+				return usage_name("--dtype", optarg, zcoll_dtype_name,
+						  ZCOLL_NR_TYPES, NULL);
 			break;
 		case OPT_DEADLINE:
 			if (parse_deadline(optarg, &opts->deadline_ns))

@@ -2,18 +2,17 @@
 /*
  * zcoll info: what the loaded module can do, and what it holds now.
  */
-#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <zcoll.h>
 
 #include "cmd.h"
 #include "msg.h"
+#include "session.h"
 
 static const char help[] =
 "Usage: zcoll info [--json]\n"
@@ -37,37 +36,6 @@ static const struct {
 };
 
 #define NFEATURES (sizeof(features) / sizeof(features[0]))
-
-/* ---- the device cannot be used ---- */
-
-static const char *advice(int err)
-{
-	switch (-err) {
-	case ENOENT:
-	case ENXIO:
-	case ENODEV:
-		return "load the module: modprobe zcoll (as root)";
-	case EACCES:
-	case EPERM:
-		return "install the udev rule, or join the group that owns the device";
-	case ENOTTY:
-		return "this is not the device of zcoll; check $ZCOLL_DEVICE";
-	default:
-		return "module and library may be of different releases; install both from one";
-	}
-}
-
-static int device_failed(int err)
-{
-	const char *path = getenv("ZCOLL_DEVICE");
-
-	if (!path || !*path)
-		path = "/dev/zcoll";
-	if (err == -EPROTONOSUPPORT)
-		return failed("%s speaks another ABI version than %d, that of this program: install module and program from one release",
-			      path, ZCOLL_ABI_VERSION);
-	return failed("%s: %s: %s", path, strerror(-err), advice(err));
-}
 
 /* ---- for people ---- */
 

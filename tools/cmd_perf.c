@@ -32,14 +32,19 @@ static const char help[] =
 "  -m, --agg_iters N       operations in flight at once in each iteration (1)\n"
 "  -c, --check N           iterations that are checked, 0: none (1)\n"
 "  -o, --op OP             sum, prod, min, max, avg or all (sum)\n"
-"  -d, --datatype T        element type, of zcoll or NCCL, or all (float)\n"
+"  -d, --datatype T        element type by its name in `zcoll allreduce`, or all (float)\n"
 "  -z, --blocking 0|1      a barrier after each iteration, timed as well (0)\n"
 "  -a, --average 0|1|2|3   time of rank 0, or mean, least or most of all ranks (1)\n"
 "  -R, --rotate SIZE       rotate through buffers of this size, to defeat caches\n"
 "      --unregistered      plain memory, pinned by the kernel for each operation\n"
-"      --deadline T        give up when an operation takes longer (10m; 0: never)\n"
+"      --deadline T        give up when an operation, or joining, takes longer (10m;\n"
+"                          0: never)\n"
 "      --json FILE         write the results as JSON too\n"
 "  -h, --help              show this text\n"
+"\n"
+"Times are a number and ns, us, ms, s, m or h; without a unit in seconds.\n"
+"All ranks must join within ZCOLL_JOIN_TIMEOUT of the environment (60s), or within\n"
+"--deadline if that is less. The buffers of all ranks must fit the free memory.\n"
 "\n"
 "Columns: size in bytes, elements, type, operator, root (none: -1), and for out of\n"
 "place and in place the time of an operation, size by time (algbw), the same times\n"
@@ -114,7 +119,7 @@ static int check_limits(const struct perf_options *o)
 	int err = zcoll_info_get(NULL, &info);
 
 	if (err)
-		return failed("limits of the device: %s", strerror(-err));
+		return device_failed(err);
 	if (o->agg > info.window)
 		return failed("-m %llu: the module takes at most %u operations in flight",
 			      (unsigned long long)o->agg, info.window);
@@ -231,27 +236,35 @@ static int set_size(int opt, const char *text, uint64_t *to)
 	return usage("-%c %s: not a size up to 1T", opt, text);
 }
 
-static int set_name(int opt, const char *text, int (*parse)(const char *), int *to)
+static int set_op(const char *text, int *op)
 {
-	*to = strcmp(text, "all") ? parse(text) : 0;
-	return *to < 0 ? usage("-%c %s: no such name; see the list below", opt, text) : 0;
+	*op = strcmp(text, "all") ? zcoll_op_parse(text) : 0;
+	return *op < 0 ? usage_name("-o", text, zcoll_op_name, ZCOLL_NR_OPS, "all") : 0;
+}
+
+static int set_dtype(const char *text, int *dtype)
+{
+	*dtype = strcmp(text, "all") ? zcoll_dtype_parse(text) : 0;
+	return *dtype < 0 ? usage_name("-d", text, zcoll_dtype_name, ZCOLL_NR_TYPES, "all") : 0;
 }
 
 static int set_option(struct perf_options *o, int opt)
 {
 	switch (opt) {
 	case 'b':
+		o->min_text = optarg;
 		return set_size(opt, optarg, &o->min_bytes);
 	case 'e':
+		o->max_text = optarg;
 		return set_size(opt, optarg, &o->max_bytes);
 	case 'i':
 		return set_size(opt, optarg, &o->step_bytes);
 	case 'R':
 		return set_size(opt, optarg, &o->rotate_bytes);
 	case 'o':
-		return set_name(opt, optarg, zcoll_op_parse, &o->op);
+		return set_op(optarg, &o->op);
 	case 'd':
-		return set_name(opt, optarg, zcoll_dtype_parse, &o->dtype);
+		return set_dtype(optarg, &o->dtype);
 	case OPT_UNREGISTERED:
 		o->unregistered = true;
 		return 0;
@@ -270,8 +283,7 @@ static int set_option(struct perf_options *o, int opt)
 static int check_options(const struct perf_options *o)
 {
 	if (o->min_bytes > o->max_bytes)
-		return usage("-b %llu is more than -e %llu", (unsigned long long)o->min_bytes,
-			     (unsigned long long)o->max_bytes);
+		return usage("-b %s is more than -e %s", o->min_text, o->max_text);
 	if (!o->step_factor && !o->step_bytes)
 		return usage("-i 0: sizes would not grow");
 	if (o->ranks && (getenv("ZCOLL_RANK") || getenv("ZCOLL_SIZE")))
@@ -283,6 +295,7 @@ static int perf(int argc, char **argv)
 {
 	struct perf_options o = {
 		.min_bytes = 32 << 20, .max_bytes = 32 << 20, .step_bytes = 1 << 20,
+		.min_text = "32M (the default)", .max_text = "32M (the default)",
 		.iters = 20, .warmup = 5, .agg = 1, .check = 1,
 		.average = AVERAGE_MEAN, .op = ZCOLL_SUM, .dtype = ZCOLL_FP32,
 		.deadline_ns = SESSION_DEFAULT,

@@ -29,7 +29,8 @@
  * @arg: given to @child
  * @bind: bind rank i to the i-th CPU that the launcher may use, modulo their number
  * @prefix: put "[rank] " before each line that a rank writes
- * @deadline_ns: default deadline of the ranks' operations, 0: the library's
+ * @deadline_ns: default deadline of the ranks' operations, and of joining, 0: the
+ *	library's
  * @grace_ns: time between SIGTERM and SIGKILL
  */
 struct launch {

@@ -3,6 +3,7 @@
  * Messages for people; see msg.h.
  */
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -67,9 +68,32 @@ int usage(const char *fmt, ...)
 	return usage_option();
 }
 
+int usage_name(const char *option, const char *text, const char *(*name)(int), int end,
+	       const char *last)
+{
+	char list[256] = "";
+	size_t len = 0;
+	int i;
+
+	if (!last)
+		last = name(--end);
+	for (i = 1; i < end && len < sizeof(list); i++)
+		len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s",
+					i > 1 ? ", " : "", name(i));
+	return usage("%s %s: not %s or %s", option, text, list, last);
+}
+
+/* A write that failed earlier, in the middle of the output, has left its mark */
+int output_status(int status)
+{
+	bool bad = fflush(stdout) || ferror(stdout);
+
+	return bad && status == STATUS_OK ? failed("cannot write standard output") : status;
+}
+
 int usage_option(void)
 {
-	if (subcommand)
+	if (subcommand && strcmp(subcommand, "help"))
 		fprintf(stderr, "See 'zcoll help %s'.\n", subcommand);
 	else
 		fprintf(stderr, "See 'zcoll help'.\n");

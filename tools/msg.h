@@ -18,6 +18,19 @@ void msg(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int failed(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/*
+ * usage_name - a name that is not one of a list: say which there are
+ * @option: as it is typed
+ * @text: the name
+ * @name: gives the names 1 .. @end - 1
+ * @last: one more, or NULL
+ */
+int usage_name(const char *option, const char *text, const char *(*name)(int), int end,
+	       const char *last);
+
+/* The status to exit with: @status, or a failure if standard output was not written */
+int output_status(int status);
+
 /* The option was refused by getopt, which has said so: where to read more */
 int usage_option(void);
 

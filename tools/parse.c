@@ -65,7 +65,7 @@ int parse_duration(const char *text, uint64_t *ns)
 		double ns;
 	} units[] = {
 		{ "", 1e9 }, { "s", 1e9 }, { "ms", 1e6 }, { "us", 1e3 }, { "ns", 1 },
-		{ "m", 60e9 }, { "min", 60e9 }, { "h", 3600e9 },
+		{ "m", 60e9 }, { "h", 3600e9 },
 	};
 	char *end;
 	double v;

@@ -16,7 +16,7 @@ int parse_uint(const char *text, uint64_t min, uint64_t max, uint64_t *value);
 /* Bytes: a number, and K, M, G or T (or KiB, MiB, ...) for powers of 1024 */
 int parse_size(const char *text, uint64_t *bytes);
 
-/* A time: "2", "1.5s", "250ms", "10us", "1m", "1h"; without a unit in seconds */
+/* A time: "1.5s"; units are ns, us, ms, s, m, h; without one in seconds */
 int parse_duration(const char *text, uint64_t *ns);
 
 /* A deadline of operations: a time up to ZCOLL_MAX_DEADLINE_NS, 0 for none */

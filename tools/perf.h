@@ -22,6 +22,8 @@ enum { AVERAGE_RANK0, AVERAGE_MEAN, AVERAGE_MIN, AVERAGE_MAX };
 struct perf_options {
 	uint64_t min_bytes;
 	uint64_t max_bytes;
+	const char *min_text;	/* both as the user has typed them */
+	const char *max_text;
 	uint64_t step_bytes;	/* if step_factor is 0 */
 	uint64_t step_factor;
 	uint64_t iters;
@@ -81,6 +83,7 @@ struct json_t;
 struct perf_report {
 	bool on;
 	FILE *json_file;
+	const char *json_path;
 	struct json_t *json, *rows;
 	double busbw_sum;
 	uint64_t results;

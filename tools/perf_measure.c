@@ -3,6 +3,7 @@
  * zcoll perf: time an operation, and check what it gives; see perf.h.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -45,14 +46,57 @@ static void buffer_free(struct zcoll_comm *comm, char *p, size_t len, bool unreg
 		zcoll_free(comm, p);
 }
 
+/* Of /proc/meminfo; without it nothing is known, and all is tried */
+static uint64_t available_bytes(void)
+{
+	FILE *f = fopen("/proc/meminfo", "re");
+	unsigned long long kib;
+	uint64_t bytes = UINT64_MAX;
+	char line[128];
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1)
+			bytes = kib << 10;
+	if (f)
+		fclose(f);
+	return bytes;
+}
+
+/*
+ * Memory that is not there would end in a process killed for it, perhaps another's.
+ * No rank allocates before all have looked: none counts what another has taken.
+ */
+static int check_memory(struct zcoll_comm *comm, uint64_t len)
+{
+	uint64_t have = available_bytes(), need = 2 * len * zcoll_comm_size(comm);
+	int err;
+
+	err = zcoll_allreduce(comm, &have, &have, 1, ZCOLL_UINT64, ZCOLL_MIN);
+	if (err)
+		return session_failed(comm, "comparing the free memory", err);
+	if (need <= have)
+		return 0;
+	if (zcoll_comm_rank(comm) == 0)
+		msg("two buffers of %llu MiB for each of %u ranks are %llu MiB, and %llu MiB are available (MemAvailable); choose a smaller -e, -m or -R, or fewer ranks",
+		    (unsigned long long)len >> 20, zcoll_comm_size(comm),
+		    (unsigned long long)need >> 20, (unsigned long long)have >> 20);
+	/* a rank that ends would end rank 0 before it has said that */
+	zcoll_barrier(comm);
+	return STATUS_FAILED;
+}
+
 int perf_buffers_init(struct perf_buffers *bufs, struct zcoll_comm *comm,
 		      const struct perf_options *opts)
 {
 	size_t stride = stride_of(opts->max_bytes);
+	int status;
 
 	bufs->len = stride * opts->agg;
 	if (opts->rotate_bytes > bufs->len)
 		bufs->len = (opts->rotate_bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
+	status = check_memory(comm, bufs->len);
+	if (status)
+		return status;
 	bufs->send = buffer_alloc(comm, bufs->len, opts->unregistered);
 	bufs->recv = bufs->send ? buffer_alloc(comm, bufs->len, opts->unregistered) : NULL;
 	if (bufs->recv)

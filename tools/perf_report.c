@@ -76,6 +76,7 @@ int perf_report_open(struct perf_report *rep, const struct perf_options *opts,
 	if (!rep->on)
 		return 0;
 	if (opts->json) {
+		rep->json_path = opts->json;
 		rep->json_file = fopen(opts->json, "we");
 		if (!rep->json_file)
 			return failed("%s: %s", opts->json, strerror(errno));
@@ -199,18 +200,20 @@ void perf_report_row(struct perf_report *rep, const struct perf_case *pc,
 
 static int write_json(struct perf_report *rep, double busbw)
 {
-	int err;
+	int err = 0;
 
 	json_object_set_new(rep->json, "out_of_bounds",
 			    json_pack("{sI sb}", "count", (json_int_t)rep->wrong,
 				      "okay", (int)!rep->wrong));
 	json_object_set_new(rep->json, "average_bus_bandwidth",
 			    json_pack("{sf}", "bandwidth", busbw));
-	err = json_dumpf(rep->json, rep->json_file, JSON_INDENT(2));
+	if (json_dumpf(rep->json, rep->json_file, JSON_INDENT(2)) ||
+	    fputc('\n', rep->json_file) == EOF)
+		err = errno;
+	if (fclose(rep->json_file) && !err)
+		err = errno;
 	json_decref(rep->json);
-	err |= fputc('\n', rep->json_file) == EOF;
-	err |= fclose(rep->json_file);
-	return err ? failed("cannot write the JSON file") : 0;
+	return err ? failed("%s: %s", rep->json_path, strerror(err)) : 0;
 }
 
 int perf_report_close(struct perf_report *rep)

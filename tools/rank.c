@@ -11,6 +11,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <zcoll.h>
+
 #include "msg.h"
 #include "rank.h"
 
@@ -118,10 +120,26 @@ static int set_number(const char *name, unsigned long long value)
 	return setenv(name, text, 1) ? -errno : 0;
 }
 
+static int set_time(const char *name, uint64_t ns, int replace)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%lluns", (unsigned long long)ns);
+	return setenv(name, text, replace) ? -errno : 0;
+}
+
+/* A rank that never joins is a wait too; but what the user says of joining counts */
+static int set_deadline(uint64_t ns)
+{
+	uint64_t join = ns < ZCOLL_JOIN_TIMEOUT_NS ? ns : ZCOLL_JOIN_TIMEOUT_NS;
+	int err = set_time("ZCOLL_DEADLINE", ns, 1);
+
+	return err ? err : set_time("ZCOLL_JOIN_TIMEOUT", join, 0);
+}
+
 static int set_environment(const struct rank_setup *setup, unsigned int rank)
 {
 	const struct launch *job = setup->job;
-	char deadline[32];
 	int err;
 
 	err = set_number("ZCOLL_RANK", rank);
@@ -137,11 +155,8 @@ static int set_environment(const struct rank_setup *setup, unsigned int rank)
 		err = set_number("LOCAL_RANK", rank);
 	if (!err)
 		err = set_number("LOCAL_WORLD_SIZE", job->nranks);
-	if (!err && job->deadline_ns) {
-		snprintf(deadline, sizeof(deadline), "%lluns",
-			 (unsigned long long)job->deadline_ns);
-		err = setenv("ZCOLL_DEADLINE", deadline, 1) ? -errno : 0;
-	}
+	if (!err && job->deadline_ns)
+		err = set_deadline(job->deadline_ns);
 	return err;
 }
 
@@ -237,7 +252,7 @@ _Noreturn void rank_main(const struct rank_setup *setup, unsigned int rank, cons
 	if (!err && !setup->job->argv) {
 		close(setup->exec_errors);
 		close(setup->signals);
-		exit(setup->job->child(setup->job->arg));
+		exit(output_status(setup->job->child(setup->job->arg)));
 	}
 	if (!err)
 		err = run_program(setup, rank);

@@ -4,12 +4,42 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include "cmd.h"
 #include "msg.h"
 #include "session.h"
+
+static const char *advice(int err)
+{
+	switch (-err) {
+	case ENOENT:
+	case ENXIO:
+	case ENODEV:
+		return "load the module: modprobe zcoll (as root)";
+	case EACCES:
+	case EPERM:
+		return "this user must be able to read and write it: join its group, or install the udev rule (in a container: allow the device)";
+	case ENOTTY:
+		return "this is not the device of zcoll; check $ZCOLL_DEVICE";
+	default:
+		return "module and library may be of different releases; install both from one";
+	}
+}
+
+int device_failed(int err)
+{
+	const char *path = getenv("ZCOLL_DEVICE");
+
+	if (!path || !*path)
+		path = "/dev/zcoll";
+	if (err == -EPROTONOSUPPORT)
+		return failed("%s speaks another ABI version than %d, that of this program: install module and program from one release",
+			      path, ZCOLL_ABI_VERSION);
+	return failed("%s: %s: %s", path, strerror(-err), advice(err));
+}
 
 /* Nobody started us as a rank */
 static int attr_alone(struct zcoll_attr *attr)
@@ -21,10 +51,23 @@ static int attr_alone(struct zcoll_attr *attr)
 	return 0;
 }
 
+/* One that was asked for is the end of joining too */
+static void set_deadline(struct zcoll_attr *attr, uint64_t deadline_ns)
+{
+	if (deadline_ns != SESSION_DEFAULT) {
+		attr->deadline_ns = deadline_ns;
+		if (deadline_ns && deadline_ns < attr->join_timeout_ns)
+			attr->join_timeout_ns = deadline_ns;
+	} else if (!attr->deadline_ns) {
+		attr->deadline_ns = SESSION_DEADLINE_NS;
+	}
+}
+
 int session_open(struct zcoll_comm **comm, uint64_t deadline_ns)
 {
 	char text[ZCOLL_TEXT_MAX] = "";
 	struct zcoll_attr attr;
+	struct zcoll_info info;
 	int err;
 
 	zcoll_attr_init(&attr);
@@ -37,10 +80,10 @@ int session_open(struct zcoll_comm **comm, uint64_t deadline_ns)
 		return failed("cannot tell rank and size from the environment: %s",
 			      text[0] ? text : strerror(-err));
 
-	if (deadline_ns != SESSION_DEFAULT)
-		attr.deadline_ns = deadline_ns;
-	else if (!attr.deadline_ns)
-		attr.deadline_ns = SESSION_DEADLINE_NS;
+	set_deadline(&attr, deadline_ns);
+	err = zcoll_info_get(attr.device, &info);
+	if (err)
+		return device_failed(err);
 	attr.error = text;
 	attr.error_len = sizeof(text);
 	err = zcoll_comm_create(comm, &attr);

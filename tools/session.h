@@ -19,14 +19,18 @@
 /**
  * session_open - join
  * @comm: output
- * @deadline_ns: deadline of each operation, 0: none, SESSION_DEFAULT: that of
- *	the environment, or SESSION_DEADLINE_NS
+ * @deadline_ns: deadline of each operation and, unless 0 (none), of joining, which
+ *	has one of its own; SESSION_DEFAULT: that of the environment, or
+ *	SESSION_DEADLINE_NS
  *
  * From now on messages name the rank. Returns 0 or an exit status, after a
  * message that says what to do.
  */
 int session_open(struct zcoll_comm **comm, uint64_t deadline_ns);
 #define SESSION_DEFAULT UINT64_MAX
+
+/* The device cannot be used: what to do. @err: negative errno. Returns STATUS_FAILED */
+int device_failed(int err);
 
 /**
  * session_failed - report that an operation failed

@@ -24,23 +24,18 @@ static int wants_help(int argc, char **argv)
 static int run_command(const struct command *cmd, int argc, char **argv)
 {
 	char name[32];
-	int status;
 
 	snprintf(name, sizeof(name), "zcoll %s", cmd->name);
 	msg_command(cmd->name);
 	if (wants_help(argc, argv)) {
 		fputs(cmd->help, stdout);
-		status = STATUS_OK;
-	} else {
-		argv[0] = name;
-		status = cmd->run(argc, argv);
+		return STATUS_OK;
 	}
-	if (fflush(stdout) && status == STATUS_OK)
-		status = failed("cannot write standard output");
-	return status;
+	argv[0] = name;
+	return cmd->run(argc, argv);
 }
 
-int main(int argc, char **argv)
+static int dispatch(int argc, char **argv)
 {
 	const struct command *cmd;
 
@@ -58,4 +53,9 @@ int main(int argc, char **argv)
 	if (!cmd)
 		return STATUS_USAGE;
 	return run_command(cmd, argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+	return output_status(dispatch(argc, argv));
 }

@@ -4,7 +4,7 @@
 
 TOOLT := $(B)/selftests/tools
 TOOLT_PROGS := $(addprefix $(TOOLT)/,npy_test reference_test parse_test npytool)
-OBJS += $(addsuffix .o,$(TOOLT_PROGS)) $(TOOLT)/spoil.o
+OBJS += $(addsuffix .o,$(TOOLT_PROGS)) $(addprefix $(TOOLT)/,spoil.o solo.o)
 
 $(TOOLT)/npy_test: $(B)/tools/npy.o
 $(TOOLT)/reference_test: $(B)/tools/pattern.o $(B)/tools/reference.o
@@ -14,12 +14,12 @@ $(TOOLT_PROGS): LDLIBS = -lm -luring -pthread -ldl
 $(TOOLT_PROGS): %: %.o $(B)/lib/libzcoll.a
 	$(link)
 
-$(TOOLT)/spoil.o: override CFLAGS += -fPIC
-$(TOOLT)/spoil.so: LDLIBS = -shared -ldl
-$(TOOLT)/spoil.so: $(TOOLT)/spoil.o
+$(TOOLT)/spoil.o $(TOOLT)/solo.o: override CFLAGS += -fPIC
+$(TOOLT)/spoil.so $(TOOLT)/solo.so: LDLIBS = -shared -ldl
+$(TOOLT)/spoil.so $(TOOLT)/solo.so: %.so: %.o
 	$(link)
 
 HOST_TESTS += $(filter %_test,$(TOOLT_PROGS)) selftests/tools/run.sh selftests/tools/cli.sh
 DEV_TESTS += selftests/tools/dev_allreduce.sh selftests/tools/dev_perf.sh \
 	selftests/tools/dev_digits.sh
-selftests: $(TOOLT_PROGS) $(TOOLT)/spoil.so tools
+selftests: $(TOOLT_PROGS) $(addprefix $(TOOLT)/,spoil.so solo.so) tools

@@ -49,14 +49,46 @@ version() { run "$zcoll" --version; is 0 "$status" && grep -qE '^zcoll [0-9.]+ \
 no_arguments() { refused "which subcommand" "$zcoll"; }
 unknown() { refused "no subcommand 'frobnicate'" "$zcoll" frobnicate && ! grep -q "did you mean" err; }
 suggestion() { refused "did you mean 'allreduce'?" "$zcoll" all-reduce; }
-full_disk() { "$zcoll" help >/dev/full 2>err; is 1 $?; }
+
+# full_disk ARG...: nothing that is printed can be written
+full_disk() {
+	"$@" >/dev/full 2>err
+	is 1 $? && said "cannot write standard output"
+}
 
 # --------------------------------------------------------------- the device
 
 no_device() { fails "modprobe zcoll" "$zcoll" info; }
 wrong_device() { ZCOLL_DEVICE=/dev/null fails "not the device of zcoll" "$zcoll" info; }
 perf_without_device() { fails "no-device" "$zcoll" perf -b 8 -e 8; }
+same_words() {
+	run "$zcoll" info
+	sed 's/^zcoll info: //' err >words
+	run "$zcoll" perf -b 8 -e 8
+	is "$(cat words)" "$(sed 's/^zcoll perf: //' err)"
+}
 half_environment() { ZCOLL_RANK=0 fails "ZCOLL_SIZE" "$zcoll" perf -b 8 -e 8; }
+
+# ------------------------------------------- a rank alone, without a device
+
+solo() { env LD_PRELOAD="$build/selftests/tools/solo.so" "$zcoll" "$@"; }
+
+# joins NS ARG...: the longest wait for the ranks of zcoll perf
+joins() {
+	local ns=$1
+	shift
+	run solo perf -b 8 -e 8 -n 1 "$@"
+	is 0 "$status" && said "joins within $ns ns"
+}
+joins_default() { joins 60000000000 && joins 60000000000 --deadline 0 && joins 60000000000 --deadline 1h; }
+joins_deadline() { joins 1500000000 --deadline 1.5s && joins 30000000000 --deadline 500000us --deadline 0.5m; }
+joins_environment() {
+	export ZCOLL_RANK=0 ZCOLL_SIZE=1 ZCOLL_JOIN_TIMEOUT=5 ZCOLL_KEY=0123456789abcdef0123456789abcdef
+	joins 5000000000 --deadline 9s && joins 2000000000 --deadline 2s
+	local ret=$?
+	unset ZCOLL_RANK ZCOLL_SIZE ZCOLL_JOIN_TIMEOUT ZCOLL_KEY
+	return "$ret"
+}
 
 # ----------------------------------------------------- files that are refused
 
@@ -148,15 +180,28 @@ t "--version names the ABI" version
 t "no arguments: usage" no_arguments
 t "an unknown subcommand is refused" unknown
 t "a misspelled subcommand gets a suggestion" suggestion
-t "a full disk is noticed" full_disk
+t "help of an unknown subcommand points to the list" refused "See 'zcoll help'." "$zcoll" help nonsense
+t "a full disk is noticed by help" full_disk "$zcoll" help
+t "a full disk is noticed by --version" full_disk "$zcoll" --version
+t "a full disk is noticed by --help" full_disk "$zcoll" --help
+t "a full disk is noticed by info" full_disk solo info
+t "a full disk is noticed by info --json" full_disk solo info --json
+t "a full disk is noticed by perf" full_disk solo perf -b 8 -e 64 -f 8 -n 1
+t "a full disk is noticed by perf -g" full_disk solo perf -g 1 -b 8 -e 8 -n 1
+t "perf: a JSON file on a full disk is named" fails "/dev/full: No space left" solo perf -b 8 -e 8 -n 1 --json /dev/full
+t "perf: buffers that do not fit the memory are refused" fails "two buffers of 1048576 MiB for each of 1 ranks are 2097152 MiB, and" solo perf -b 1T -e 1T
+t "joining waits 60 s without a deadline" joins_default
+t "a deadline bounds joining" joins_deadline
+t "the smaller of deadline and ZCOLL_JOIN_TIMEOUT bounds joining" joins_environment
 t "info without a device says what to do" no_device
 t "info on another device says so" wrong_device
 t "info takes no arguments" refused "unexpected argument 'x'" "$zcoll" info x
 t "perf without a device fails" perf_without_device
+t "perf and info say the same of a device that cannot be used" same_words
 t "a launcher's environment that is not whole is told" half_environment
 t "allreduce: --op is required" refused "--op OP is missing" "$zcoll" allreduce a b
-t "allreduce: an unknown operator is refused" refused "--op mean: not sum" "$zcoll" allreduce --op mean a b
-t "allreduce: an unknown type is refused" refused "--dtype quad: no such type" "$zcoll" allreduce --op sum --dtype quad a b
+t "allreduce: an unknown operator is refused" refused "--op mean: not sum, prod, min, max or avg" "$zcoll" allreduce --op mean a b
+t "allreduce: an unknown type is refused" refused "--dtype quad: not int8, uint8, int16, uint16, int32, uint32, int64, uint64, fp16, bf16, fp32 or fp64" "$zcoll" allreduce --op sum --dtype quad a b
 t "allreduce: two files are required" refused "an input and an output" "$zcoll" allreduce --op sum a
 t "allreduce: a bad deadline is refused" refused "--deadline 1y" "$zcoll" allreduce --op sum --deadline 1y a b
 t "allreduce: a good file is taken" good_file
@@ -176,14 +221,15 @@ t "allreduce: a missing file is named" no_file
 t "allreduce: a folder is refused" folder
 t "allreduce: codes for the terminal do not get there" escape_codes
 t "perf: -b above -e is refused" refused "-b 64 is more than -e 8" "$zcoll" perf -b 64 -e 8
+t "perf: -b above the default of -e says so" refused "-b 1T is more than -e 32M (the default)" "$zcoll" perf -b 1T
 t "perf: an unknown unit is refused" refused "-b 8X: not a size" "$zcoll" perf -b 8X
 t "perf: a size beyond the limit is refused" refused "-e 2T: not a size" "$zcoll" perf -e 2T
 t "perf: no step is refused" refused "-i 0: sizes would not grow" "$zcoll" perf -i 0
 t "perf: factor 1 is refused" refused "-f 1: not a number from 2" "$zcoll" perf -f 1
 t "perf: no iterations are refused" refused "-n 0: not a number from 1" "$zcoll" perf -n 0
 t "perf: more in flight than the ABI knows is refused" refused "-m 33: not a number from 1 to 32" "$zcoll" perf -m 33
-t "perf: an unknown operator is refused" refused "-o mean" "$zcoll" perf -o mean
-t "perf: an unknown type is refused" refused "-d quad" "$zcoll" perf -d quad
+t "perf: an unknown operator is refused" refused "-o mean: not sum, prod, min, max, avg or all" "$zcoll" perf -o mean
+t "perf: an unknown type is refused" refused "-d fp8: not int8, uint8, int16, uint16, int32, uint32, int64, uint64, fp16, bf16, fp32, fp64 or all" "$zcoll" perf -d fp8
 t "perf: -z 2 is refused" refused "-z 2: not a number from 0 to 1" "$zcoll" perf -z 2
 t "perf: -g under a launcher is refused" refused "is one already" env ZCOLL_RANK=0 "$zcoll" perf -g 2
 t "completion: subcommands" completes_subcommands

@@ -59,7 +59,7 @@ calls_differ() {
 	# shellcheck disable=SC2016
 	run "$zcoll" run -n 3 -- sh -c \
 		'exec "$1" perf -b 8 -e 8 -n 1 -w $([ %r = 1 ] && echo 1 || echo 0)' sh "$zcoll"
-	is 1 "$status" && said "differ: count"
+	is 1 "$status" && said "differ in count"
 }
 
 rank_missing() {

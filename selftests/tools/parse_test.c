@@ -73,6 +73,7 @@ int main(void)
 	duration("7ns", 7);
 	duration("3m", 180000000000);
 	duration("1h", 3600000000000);
+	duration("3min", REFUSED);
 	duration("", REFUSED);
 	duration("soon", REFUSED);
 	duration("-1", REFUSED);

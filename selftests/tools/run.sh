@@ -167,6 +167,15 @@ key() {
 	! cmp -s first out
 }
 
+deadline_of_joining() {
+	run "$zcoll" run -n 1 --deadline 1500ms -- sh -c 'echo $ZCOLL_JOIN_TIMEOUT'
+	is 1500000000ns "$(cat out)" || return 1
+	run "$zcoll" run -n 1 --deadline 10m -- sh -c 'echo $ZCOLL_JOIN_TIMEOUT'
+	is 60000000000ns "$(cat out)" || return 1
+	ZCOLL_JOIN_TIMEOUT=7 run "$zcoll" run -n 1 --deadline 2 -- sh -c 'echo $ZCOLL_JOIN_TIMEOUT'
+	is 7 "$(cat out)"
+}
+
 deadline() {
 	run "$zcoll" run -n 1 --deadline 1500ms -- sh -c 'echo $ZCOLL_DEADLINE'
 	is 1500000000ns "$(cat out)"
@@ -293,6 +302,7 @@ t "ranks have the signal mask and dispositions of the caller" signals_as_before
 t "rank and size are in the environment" environment
 t "the key is one for all ranks, and another for each job" key
 t "--deadline reaches the library" deadline
+t "--deadline bounds joining, unless the user has" deadline_of_joining
 t "%r, %n and %% are replaced, all else is not" expansion
 t "%r is replaced in the program's name" program_name_expands
 t "options after the program are its own" options_of_program
