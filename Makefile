@@ -22,7 +22,8 @@ INCLUDEDIR ?= $(PREFIX)/include
 MANDIR     ?= $(PREFIX)/share/man
 DATADIR    ?= $(PREFIX)/share
 SYSCONFDIR ?= /etc
-KDIR       ?= $(wildcard /lib/modules/$(shell uname -r)/build)
+# The running kernel's headers if they are there: the link "build" may dangle
+KDIR       ?= $(patsubst %/Makefile,%,$(wildcard /lib/modules/$(shell uname -r)/build/Makefile))
 
 ifeq ($(origin CC),default)
 CC := gcc
@@ -160,12 +161,14 @@ INSTALLED := \
 	644:$(B)/lib/zcoll.pc:$(LIBDIR)/pkgconfig/zcoll.pc \
 	644:tools/completion/zcoll:$(DATADIR)/bash-completion/completions/zcoll \
 	644:tools/install/60-zcoll.rules:$(SYSCONFDIR)/udev/rules.d/60-zcoll.rules \
-	644:tools/install/modules-load.conf:$(SYSCONFDIR)/modules-load.d/zcoll.conf \
 	644:tools/install/sysusers.conf:$(SYSCONFDIR)/sysusers.d/zcoll.conf \
 	$(foreach p,$(wildcard Documentation/man/*.[1-8]),644:$p:$(MANDIR)/man$(subst .,,$(suffix $p))/$(notdir $p))
 
-install: lib tools install-kmod ## install under DESTDIR and PREFIX
-	$(Q)for f in $(INSTALLED); do \
+# What loads the module at boot goes only with the module
+ON_BOOT := 644:tools/install/modules-load.conf:$(SYSCONFDIR)/modules-load.d/zcoll.conf
+
+install: lib tools $(if $(KDIR),install-kmod) ## install under DESTDIR and PREFIX
+	$(Q)for f in $(INSTALLED) $(if $(KDIR),$(ON_BOOT)); do \
 		mode=$${f%%:*} to=$(DESTDIR)$${f##*:} from=$${f#*:}; from=$${from%:*}; \
 		$(if $(Q),printf '  INSTALL %s\n' "$$to";) \
 		mkdir -p "$${to%/*}" || exit 1; \
@@ -173,19 +176,20 @@ install: lib tools install-kmod ## install under DESTDIR and PREFIX
 		else install -m $$mode "$$from" "$$to"; fi || exit 1; \
 	done
 	$(if $(DESTDIR),,$(Q)ldconfig)
-	$(if $(DESTDIR),,$(Q)tools/install/advice)
-
-install-kmod: kmod
 ifneq ($(KDIR),)
-	$(Q)$(MAKE) -C $(KDIR) M=$(KFARM) INSTALL_MOD_PATH=$(DESTDIR) INSTALL_MOD_DIR=extra \
-		INSTALL_MOD_STRIP=1 modules_install
+	$(if $(DESTDIR),,$(Q)tools/install/advice)
 else
-	@echo "The module is not installed: no kernel headers at /lib/modules/$$(uname -r)/build;" \
-		"install them, or give KDIR. All the rest is installed."
+	@echo "All is installed but the module: there are no headers of the running kernel" \
+		"(/lib/modules/$$(uname -r)/build)." && \
+		echo "Install them, or give KDIR=DIR, and run make install again."
 endif
 
+install-kmod: kmod
+	$(Q)$(MAKE) -C $(KDIR) M=$(KFARM) INSTALL_MOD_PATH=$(DESTDIR) INSTALL_MOD_DIR=extra \
+		INSTALL_MOD_STRIP=1 modules_install
+
 uninstall: ## remove what install put there
-	$(Q)for f in $(INSTALLED); do rm -f "$(DESTDIR)$${f##*:}"; done
+	$(Q)for f in $(INSTALLED) $(ON_BOOT); do rm -f "$(DESTDIR)$${f##*:}"; done
 	$(Q)rm -f $(DESTDIR)/lib/modules/*/extra/zcoll.ko*
 	$(if $(DESTDIR),,$(Q)ldconfig; depmod)
 

@@ -24,9 +24,10 @@ check() {
 	echo "$said" | tail -n 20 | sed 's/^/# /'
 }
 
+# to_stage TARGET [ARGUMENT...]: make it; further arguments are make's
 to_stage() {
-	make -C "$top" "$1" O="$ZCOLL_BUILD" DESTDIR="$root" PREFIX=/usr SYSCONFDIR=/etc \
-		KDIR="$(readlink -f "$kernel/kdir")"
+	make -C "$top" O="$ZCOLL_BUILD" DESTDIR="$root" PREFIX=/usr SYSCONFDIR=/etc \
+		KDIR="$(readlink -f "$kernel/kdir")" "$@"
 }
 
 all_there() {
@@ -79,8 +80,20 @@ nothing_left() {
 	[ -z "$left" ] || { echo "left: $left"; return 1; }
 }
 
+# No kernel headers: nothing may ask for the module at boot, and the last words
+# say that it is not there
+without_headers() {
+	local last
+	last=$(to_stage install --no-print-directory KDIR= | tail -n 2) || return 1
+	[ -s "$usr/bin/zcoll" ] || { echo "the command is not installed"; return 1; }
+	[ ! -e "$root/lib/modules" ] || { echo "there is a module"; return 1; }
+	[ ! -e "$root/etc/modules-load.d/zcoll.conf" ] || { echo "it would be loaded at boot"; return 1; }
+	grep -F "All is installed but the module" <<<"$last" || { echo "last words: $last"; return 1; }
+}
+
 echo "TAP version 13"
-echo "1..10"
+echo "1..11"
+check "without kernel headers, all but the module is installed" without_headers
 check "make install fills DESTDIR" to_stage install
 check "all files are where they belong" all_there
 check "the module is installed for KDIR's kernel" module_there
