@@ -280,8 +280,11 @@ static inline const char *zt_above_text(int dev, const struct zcoll_info *base)
 	static char text[256];
 	struct zcoll_info now = {};
 	int ret = 0;
+	bool whole;
 
-	if (zt_until(ZT_LONG_MS / 4, !(ret = zt_info(dev, &now)) && !zt_above(&now, base)))
+	whole = zt_until(ZT_LONG_MS / 4,
+			 !(ret = zt_info(dev, &now)) && !zt_above(&now, base));
+	if (whole)
 		return "";
 	snprintf(text, sizeof(text),
 		 "held (before): comms %u (%u) ranks %u (%u) workers %u (%u) pages %llu (%llu) bytes %llu (%llu), info %d",
@@ -482,7 +485,8 @@ static inline int zt_reap(pid_t pid, unsigned int ms)
 	int status = 0;
 	pid_t got = 0;
 
-	if (!zt_until(ms, (got = waitpid(pid, &status, WNOHANG)) != 0))
+	zt_until(ms, (got = waitpid(pid, &status, WNOHANG)) != 0);
+	if (!got)
 		return -ETIME;
 	if (got < 0)
 		return -errno;
