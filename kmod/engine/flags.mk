@@ -10,3 +10,6 @@ fold-isas-x86_64 := sse2 avx2 avx512
 fold-flags := -O2 -ffp-contract=off -fno-tree-vectorize -fno-tree-slp-vectorize
 fold-flags-avx2 := -mavx -mavx2 -mf16c
 fold-flags-avx512 := $(fold-flags-avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl
+
+# Plans and the engine
+engine-objs := plan plan_valid plan_check prog engine row link agree

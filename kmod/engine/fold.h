@@ -11,21 +11,7 @@
 #ifndef ZCOLL_ENGINE_FOLD_H
 #define ZCOLL_ENGINE_FOLD_H
 
-#ifdef __KERNEL__
-#include <linux/types.h>
-#else
-#include <stddef.h>
-#include <stdint.h>
-#include <stdbool.h>
-typedef uint64_t u64;
-typedef uint32_t u32;
-typedef uint16_t u16;
-typedef uint8_t u8;
-#ifndef __always_inline
-#define __always_inline inline __attribute__((__always_inline__))
-#endif
-#define noinline __attribute__((__noinline__))
-#endif
+#include "types.h"
 
 /* Folds take at most this many inputs (ZCOLL_MAX_RANKS) */
 #define ZC_FOLD_MAX_SRC 1024

@@ -2,13 +2,14 @@
 /*
  * zcoll: collective operations between the processes of a cluster, zero copy.
  *
- * This is the one ABI header of /dev/zcoll.
+ * This is the ABI header of /dev/zcoll; what plans are is in <linux/zcoll_plan.h>.
  */
 #ifndef _UAPI_LINUX_ZCOLL_H
 #define _UAPI_LINUX_ZCOLL_H
 
 #include <linux/ioctl.h>
 #include <linux/types.h>
+#include <linux/zcoll_plan.h>
 
 /**
  * DOC: Objects
@@ -59,21 +60,21 @@
  * -EFAULT               an address that cannot be read or written
  * -EPERM                not the address space that joined; or, at join, another
  *                       user's communicator
- * -EOPNOTSUPP           known but not possible here: type with operator, plan,
- *                       more than one node, memory that is neither anonymous,
- *                       shmem nor hugetlb
+ * -EOPNOTSUPP           known but not possible here: type with operator, plan of
+ *                       another collective, more than one node, memory that is
+ *                       neither anonymous, shmem nor hugetlb
  * -EBUSY                join: the rank is taken
  * -EPROTO               join: size or node map differ from the others';
  *                       operation: descriptors differ (revokes)
- * -ENOENT               no such buffer handle, or operation that this rank
+ * -ENOENT               no such buffer handle or plan, or operation that this rank
  *                       submitted
  * -ERANGE               range leaves the registered buffer
  * -EOVERFLOW            count times element size, or address plus length, wraps
  * -EEXIST               sequence number already used by this rank
  * -ENOBUFS              sequence number beyond the window
  * -EDQUOT               RLIMIT_MEMLOCK would be exceeded
- * -ENOSPC               too many buffers, or communicators, on this node or of
- *                       this user
+ * -ENOSPC               too many buffers, plans, or communicators, on this node or
+ *                       of this user
  * -EMFILE, -ENFILE      no file descriptor left
  * -ENOMEM               out of kernel memory
  * -ETIMEDOUT            deadline passed (revokes); or the time-out of a wait
@@ -86,8 +87,42 @@
  *                       same call, or ZCOLL_IOC_WAIT, picks it up again
  * ====================  ======================================================
  *
- * Every failure has a text for people: JOIN and REGISTER write theirs into the
- * caller's @text buffer, all operations' are fetched by ZCOLL_IOC_STATUS.
+ * Every failure has a text for people: JOIN, REGISTER and PLAN_LOAD write theirs into
+ * the caller's @text buffer, all operations' are fetched by ZCOLL_IOC_STATUS.
+ *
+ * DOC: Errors of plans
+ *
+ * ZCOLL_IOC_PLAN_LOAD refuses a plan that is malformed, or not safe at this node. The
+ * first rule that it breaks is the errno; the text says which step, iteration
+ * and segment break it, and how.
+ *
+ * ====================  ======================================================
+ * -EOPNOTSUPP           unknown version; or, not to be checked only, a plan for one node
+ *                       of more than one step or segment
+ * -EINVAL               size, reserved field, flag or value out of range; fields that
+ *                       contradict each other
+ * -E2BIG                nodes, segments, scratch places, steps or length above the
+ *                       limit; or too much memory needed to check the plan
+ * -EBADMSG              the id is not the hash
+ * -ENXIO                made for another number of nodes than the communicator has
+ * -EHOSTUNREACH         a peer is out of range, or the node itself
+ * -ERANGE               a segment or scratch place is out of range
+ * -ENOLINK              a SEND and the step that receives it do not face each other
+ * -ENOTUNIQ             two iterations of an OPEN step have the same peer
+ * -EDOM                 AFTER_SLICE names an iteration with other segments
+ * -ELOOP                iterations wait for each other in a circle
+ * -EILSEQ               two accesses to the same place, of which not both read, have
+ *                       no order
+ * -EALREADY             the local inputs are used twice, or a place is folded with
+ *                       itself
+ * -ENODATA              something is read that is not there; local inputs are
+ *                       overwritten, or never read
+ * -EXFULL               an accumulation or scratch place holds another segment by
+ *                       then; or the plan has none
+ * -EROFS                a segment that is final is written
+ * -EMEDIUMTYPE          a segment is made final that has no output at this node
+ * -ENOMSG               an output is never made final
+ * ====================  ======================================================
  */
 
 #define ZCOLL_ABI_VERSION	1
@@ -118,6 +153,7 @@
 /* Upper bounds of the ABI; a kernel may allow less, see struct zcoll_info */
 #define ZCOLL_MAX_RANKS		1024	/* ranks of a communicator on one node */
 #define ZCOLL_MAX_WINDOW	32	/* operations in flight on a communicator */
+#define ZCOLL_MAX_PLANS		64	/* plans loaded on a communicator */
 #define ZCOLL_TEXT_MAX		256	/* bytes of an error text with its NUL */
 #define ZCOLL_MAX_DEADLINE_NS	(86400ULL * 1000000000ULL)	/* one day */
 #define ZCOLL_NO_BUF		0	/* no handle: the field beside it is an address */
@@ -247,6 +283,52 @@ struct zcoll_unbuf {
 	__u32 handle;
 };
 
+/* zcoll_plan_load.flags */
+#define ZCOLL_PLAN_CHECK	(1U << 0)	/* only check the plan, at any node */
+
+/**
+ * struct zcoll_plan_load - ZCOLL_IOC_PLAN_LOAD: check a plan, and keep it
+ * @size: sizeof(struct zcoll_plan_load)
+ * @flags: ZCOLL_PLAN_CHECK
+ * @plan: address of a struct zcoll_plan with its steps
+ * @bytes: their size
+ * @node: with ZCOLL_PLAN_CHECK, the node of the plan at which to check it; else 0
+ * @number: output, not 0: the name of the plan for operations, until as many calls of
+ *	ZCOLL_IOC_PLAN_UNLOAD as of this one have been made; 0 with ZCOLL_PLAN_CHECK
+ * @text_len: size of the buffer at @text in bytes
+ * @text: address of a buffer for the error text, or 0
+ *
+ * Plans belong to the communicator: what one rank has loaded, all may name, and the
+ * same plan loaded by several has one number. At most ZCOLL_MAX_PLANS. A number is
+ * not given to another plan soon after.
+ *
+ * A plan is checked at the node that loads it, as if all other nodes were at fault.
+ * Whether all nodes together do what the collective asks, the library proves.
+ */
+struct zcoll_plan_load {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 plan;
+	__u32 bytes;
+	__u32 node;
+	__u32 number;
+	__u32 text_len;
+	__aligned_u64 text;
+};
+
+/**
+ * struct zcoll_plan_unload - ZCOLL_IOC_PLAN_UNLOAD: take a load back
+ * @size: sizeof(struct zcoll_plan_unload)
+ * @number: from ZCOLL_IOC_PLAN_LOAD; by any rank
+ *
+ * With the last load the number is gone at once (-ENOENT from then on); operations in
+ * flight keep the plan itself. What is never unloaded ends with the communicator.
+ */
+struct zcoll_plan_unload {
+	__u32 size;
+	__u32 number;
+};
+
 #define ZCOLL_CMD_VERSION	1
 
 /**
@@ -264,7 +346,8 @@ struct zcoll_unbuf {
  * @recv_buf: buffer handle of the output
  * @count: elements of input and of output; 0 is allowed and only synchronises
  * @root: must be 0
- * @plan: must be 0, the built-in plan for one node
+ * @plan: number from ZCOLL_IOC_PLAN_LOAD of a plan for this collective; 0: the
+ *	built-in plan for one node
  * @deadline_ns: ns from submission; 0: the endpoint's default. At most
  *	ZCOLL_MAX_DEADLINE_NS. The earliest of all ranks' deadlines counts.
  * @extra: must be 0
@@ -463,6 +546,8 @@ struct zcoll_stats {
 #define ZCOLL_IOC_WAIT		_IOWR(ZCOLL_IOC_TYPE, 0x07, struct zcoll_wait)
 #define ZCOLL_IOC_CANCEL	_IOW(ZCOLL_IOC_TYPE, 0x08, struct zcoll_seq)
 #define ZCOLL_IOC_STATS		_IOWR(ZCOLL_IOC_TYPE, 0x09, struct zcoll_stats)
+#define ZCOLL_IOC_PLAN_LOAD	_IOWR(ZCOLL_IOC_TYPE, 0x0A, struct zcoll_plan_load)
+#define ZCOLL_IOC_PLAN_UNLOAD	_IOW(ZCOLL_IOC_TYPE, 0x0B, struct zcoll_plan_unload)
 
 /* Operations: blocking ioctls, and cmd_op of uring commands */
 #define ZCOLL_IOC_ALLREDUCE	_IOW(ZCOLL_IOC_TYPE, 0x40, struct zcoll_cmd)

@@ -1,0 +1,768 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The check of a plan at one node: whatever the other nodes do, this one then reads
+ * only what is there, writes only where it may, and in a fixed order.
+ *
+ * The turns are gone through one after the other, each when all turns it waits for
+ * have been; if none is left that could be next, there is a cycle. Of each turn three
+ * things are looked at:
+ *
+ *   peer    does the step that is at the other end see the same?
+ *   place   is every earlier access to the places of this turn known to be done when
+ *           it begins? Only two reads need no order.
+ *   state   what is in the segments (empty, raw, ... final), and in the places?
+ *           As accesses are ordered, it is the same in every run.
+ *
+ * Knowledge. A turn *knows* for each step how many of its turns are done when it
+ * begins. That is the largest of
+ *
+ *   - what the step's turn before knew: turns begin in order;
+ *   - what each turn waited for knew when it began;
+ *   - the turn waited for itself, and all before it, as they count as done in order.
+ *
+ * After AFTER_SLICE a slice of a turn knows this of the same slice only. But the segments
+ * are the same then, and a turn touches in each slice what belongs to that slice; so
+ * its accesses are in order all the same. The turn after it begins when all its slices
+ * have, and knows it of all.
+ *
+ * It is a vector clock (Mattern, Virtual Time and Global States of Distributed
+ * Systems, 1989) whose processes are the steps. Iterations of OPEN steps are not in
+ * order, so each knows only by itself what it knows.
+ */
+#include "plan_priv.h"
+
+enum zc_state {
+	ZC_EMPTY,
+	ZC_RAW,
+	ZC_GATHERED,
+	ZC_ACCUMULATED,
+	ZC_SPENT,
+	ZC_FINAL,
+};
+
+/**
+ * struct zc_read - a read of a place since it was last written
+ * @step: by which step
+ * @turn: the last of its turns
+ * @next: another one, ZC_NONE: no more
+ */
+struct zc_read {
+	u32 step;
+	u32 turn;
+	u32 next;
+};
+
+/**
+ * struct zc_spot - a place: segment, accumulation or scratch place
+ * @writer: step that last wrote it, ZC_NONE: none
+ * @turn: of @writer
+ * @reads: since then
+ * @holds: segment whose value is there, ZC_NONE: none; not used for segments, which
+ *	hold themselves
+ */
+struct zc_spot {
+	u32 writer;
+	u32 turn;
+	u32 reads;
+	u32 holds;
+};
+
+/**
+ * struct zc_track - how far the check has come in a step
+ * @column: in the vectors of knowledge; ZC_NONE: the node takes no part
+ * @row: vector of turn 0
+ * @next: turns gone through
+ * @stop: turns there are
+ * @need: it waits until so many turns of another step have been gone through
+ * @link: another one that waits for the same step
+ * @waiters: those that wait for this one
+ * @sender: a SEND that names this step as its match
+ * @sibling: another SEND with the same match
+ */
+struct zc_track {
+	u32 column;
+	u32 row;
+	u32 next;
+	u32 stop;
+	u32 need;
+	u32 link;
+	u32 waiters;
+	u32 sender;
+	u32 sibling;
+};
+
+/**
+ * struct zc_check - a check under way
+ * @plan: the plan
+ * @v: the node
+ * @why: gets the reason of a refusal
+ * @columns: steps the node takes part in
+ * @known: of each turn, what it knows when it begins
+ * @last: of each step, what all its turns so far knew
+ * @tracks: by step
+ * @spots: segments, then accumulations, then scratch places
+ * @reads: unused ones are in the list @spare
+ * @spare: see @reads
+ * @met: by node, one past the OPEN step that had it as peer
+ * @state: by segment, enum zc_state
+ * @step: index of the step that is being looked at
+ * @row: that step
+ * @t: its turn
+ * @turn: of @t
+ * @now: what it knows
+ */
+struct zc_check {
+	const struct zcoll_plan *plan;
+	u32 v;
+	struct zc_plan_why *why;
+	u32 columns;
+	u32 *known;
+	u32 *last;
+	struct zc_track *tracks;
+	struct zc_spot *spots;
+	struct zc_read *reads;
+	u32 spare;
+	u32 *met;
+	u8 *state;
+	u32 step;
+	const struct zcoll_step *row;
+	u32 t;
+	struct zc_turn turn;
+	u32 *now;
+};
+
+static int zc_refuse(struct zc_check *check, int err, const char *what, u32 segment)
+{
+	*check->why = (struct zc_plan_why){ what, check->step, check->t, segment, check->v };
+	return err;
+}
+
+/* ---- room ---- */
+
+struct zc_needs {
+	u32 turns;
+	u32 reads;
+	u32 spots;
+};
+
+/*
+ * As if the node took part in all steps. For each of its segments, a turn reads at most
+ * the segment and an accumulation, or a scratch place.
+ */
+static struct zc_needs zc_check_needs(const struct zcoll_plan *plan)
+{
+	struct zc_needs needs = { .spots = plan->segments + plan->acc + plan->scratch };
+	u32 i;
+
+	for (i = 0; i < plan->nsteps; i++) {
+		const struct zcoll_step *step = &plan->steps[i];
+
+		needs.turns += step->repeat;
+		needs.reads += step->repeat * step->count;
+	}
+	if (plan->acc)
+		needs.reads *= 2;
+	return needs;
+}
+
+/**
+ * zc_plan_check_room - memory for zc_plan_check()
+ * @plan: a valid plan
+ *
+ * Return: bytes. They are bounded by the limits of a plan, but may be some GiB: who
+ * calls must have a limit.
+ */
+size_t zc_plan_check_room(const struct zcoll_plan *plan)
+{
+	struct zc_needs needs = zc_check_needs(plan);
+	u64 room = ((u64)needs.turns + plan->nsteps) * plan->nsteps * sizeof(u32);
+
+	room += plan->nsteps * sizeof(struct zc_track);
+	room += needs.spots * sizeof(struct zc_spot);
+	room += needs.reads * sizeof(struct zc_read);
+	room += plan->nodes * sizeof(u32) + plan->segments;
+	return room < SIZE_MAX ? room : SIZE_MAX;
+}
+
+static void zc_check_place(struct zc_check *check, void *room)
+{
+	const struct zcoll_plan *plan = check->plan;
+	struct zc_needs needs = zc_check_needs(plan);
+
+	check->known = room;
+	check->last = check->known + (size_t)needs.turns * plan->nsteps;
+	check->tracks = (void *)(check->last + (size_t)plan->nsteps * plan->nsteps);
+	check->spots = (void *)(check->tracks + plan->nsteps);
+	check->reads = (void *)(check->spots + needs.spots);
+	check->met = (void *)(check->reads + needs.reads);
+	check->state = (void *)(check->met + plan->nodes);
+}
+
+static void zc_check_tracks(struct zc_check *check)
+{
+	const struct zcoll_plan *plan = check->plan;
+	u32 i, row = 0;
+
+	for (i = 0; i < plan->nsteps; i++) {
+		struct zc_track *track = &check->tracks[i];
+		bool active = zc_step_active(plan, &plan->steps[i], check->v);
+
+		*track = (struct zc_track){
+			.column = active ? check->columns++ : ZC_NONE,
+			.row = row,
+			.stop = active ? plan->steps[i].repeat : 0,
+			.waiters = ZC_NONE,
+			.sender = ZC_NONE,
+		};
+		row += track->stop;
+	}
+	for (i = 0; i < plan->nsteps; i++) {
+		struct zc_track *match = &check->tracks[plan->steps[i].match];
+
+		if (plan->steps[i].kind != ZCOLL_STEP_SEND)
+			continue;
+		check->tracks[i].sibling = match->sender;
+		match->sender = i;
+	}
+}
+
+static void zc_check_init(struct zc_check *check, void *room)
+{
+	const struct zcoll_plan *plan = check->plan;
+	struct zc_needs needs = zc_check_needs(plan);
+	u32 i;
+
+	zc_check_place(check, room);
+	zc_check_tracks(check);
+	memset(check->last, 0, (size_t)check->columns * check->columns * sizeof(u32));
+	memset(check->met, 0, plan->nodes * sizeof(u32));
+	for (i = 0; i < needs.spots; i++)
+		check->spots[i] = (struct zc_spot){ ZC_NONE, 0, ZC_NONE, ZC_NONE };
+	for (i = 0; i < needs.reads; i++)
+		check->reads[i].next = i + 1 < needs.reads ? i + 1 : ZC_NONE;
+	check->spare = needs.reads ? 0 : ZC_NONE;
+	for (i = 0; i < plan->segments; i++)
+		check->state[i] = zc_plan_has_input(plan, check->v, i) ? ZC_RAW : ZC_EMPTY;
+}
+
+/* ---- knowledge ---- */
+
+static u32 *zc_check_known(struct zc_check *check, u32 step, u32 t)
+{
+	return check->known + ((size_t)check->tracks[step].row + t) * check->columns;
+}
+
+static u32 *zc_check_last(struct zc_check *check, u32 step)
+{
+	return check->last + (size_t)check->tracks[step].column * check->columns;
+}
+
+/* @to knows what @from knows */
+static void zc_learn(const struct zc_check *check, u32 *to, const u32 *from)
+{
+	u32 i;
+
+	for (i = 0; i < check->columns; i++)
+		if (from[i] > to[i])
+			to[i] = from[i];
+}
+
+/*
+ * Which turn is waited for? Return: false: none. ZCOLL_AFTER_ALL is the last one.
+ */
+static bool zc_after_turn(const struct zc_check *check, const struct zcoll_after *after,
+			  u32 t, u32 *waited)
+{
+	u32 stop;
+	s64 at;
+
+	if (after->mode == ZCOLL_AFTER_NONE)
+		return false;
+	stop = check->tracks[after->step].stop;
+	at = (s64)t - after->shift;
+	if (!stop || (after->mode != ZCOLL_AFTER_ALL && at < 0))
+		return false;
+	*waited = after->mode == ZCOLL_AFTER_ALL || at >= stop ? stop - 1 : at;
+	return true;
+}
+
+static bool zc_same_segments(const struct zc_check *check, u32 step, u32 t)
+{
+	struct zc_turn other;
+
+	return !zc_step_turn(check->plan, &check->plan->steps[step], check->v, t, &other) &&
+	       zc_range_same(&other.range, &check->turn.range);
+}
+
+static int zc_learn_after(struct zc_check *check, const struct zcoll_after *after)
+{
+	u32 waited, *own;
+
+	if (!zc_after_turn(check, after, check->t, &waited))
+		return 0;
+	if (after->mode == ZCOLL_AFTER_SLICE && !zc_same_segments(check, after->step, waited))
+		return zc_refuse(check, -EDOM, "waits for slices of other segments", ZC_NONE);
+	/* All of an OPEN step know more than its last turn */
+	zc_learn(check, check->now, after->mode == ZCOLL_AFTER_ALL ?
+		 zc_check_last(check, after->step) :
+		 zc_check_known(check, after->step, waited));
+	own = &check->now[check->tracks[after->step].column];
+	if (*own <= waited)
+		*own = waited + 1;
+	return 0;
+}
+
+static int zc_check_knowledge(struct zc_check *check)
+{
+	bool open = check->row->flags & ZCOLL_STEP_OPEN;
+	u32 *last = zc_check_last(check, check->step);
+	u32 i;
+	int err;
+
+	check->now = zc_check_known(check, check->step, check->t);
+	for (i = 0; i < check->columns; i++)
+		check->now[i] = open ? 0 : last[i];
+	for (i = 0; i < ZCOLL_PLAN_AFTER; i++) {
+		err = zc_learn_after(check, &check->row->after[i]);
+		if (err)
+			return err;
+	}
+	zc_learn(check, last, check->now);
+	return 0;
+}
+
+/* ---- peers ---- */
+
+/* Does iteration @t of @step at the peer face this node, with the same segments? */
+static bool zc_faces(const struct zc_check *check, const struct zcoll_step *step)
+{
+	u32 peer = check->turn.peer;
+	struct zc_turn turn;
+
+	return zc_step_active(check->plan, step, peer) &&
+	       !zc_step_turn(check->plan, step, peer, check->t, &turn) &&
+	       turn.peer == check->v && zc_range_same(&turn.range, &check->turn.range);
+}
+
+static int zc_check_sender(struct zc_check *check)
+{
+	const struct zcoll_plan *plan = check->plan;
+	const struct zcoll_step *sender = NULL;
+	u32 i;
+
+	for (i = check->tracks[check->step].sender; i != ZC_NONE; i = check->tracks[i].sibling) {
+		if (!zc_step_active(plan, &plan->steps[i], check->turn.peer))
+			continue;
+		if (sender)
+			return zc_refuse(check, -ENOLINK, "the peer has two SENDs for this step",
+					 ZC_NONE);
+		sender = &plan->steps[i];
+	}
+	if (!sender)
+		return zc_refuse(check, -ENOLINK, "the peer has no SEND for this step", ZC_NONE);
+	if (!zc_faces(check, sender))
+		return zc_refuse(check, -ENOLINK,
+				 "the peer's SEND goes elsewhere, or with other segments", ZC_NONE);
+	return 0;
+}
+
+static int zc_check_peer(struct zc_check *check)
+{
+	const struct zcoll_step *row = check->row;
+	u32 peer = check->turn.peer;
+
+	if (row->peer == ZCOLL_PEER_NONE)
+		return 0;
+	if (row->flags & ZCOLL_STEP_OPEN) {
+		if (check->met[peer] == check->step + 1)
+			return zc_refuse(check, -ENOTUNIQ,
+					 "two iterations of an OPEN step have the same peer",
+					 ZC_NONE);
+		check->met[peer] = check->step + 1;
+	}
+	if (row->kind != ZCOLL_STEP_SEND)
+		return zc_check_sender(check);
+	if (!zc_faces(check, &check->plan->steps[row->match]))
+		return zc_refuse(check, -ENOLINK,
+				 "the match at the peer expects another sender, or other segments",
+				 ZC_NONE);
+	return 0;
+}
+
+/* ---- places ---- */
+
+static int zc_ordered(struct zc_check *check, u32 step, u32 t, u32 segment)
+{
+	if (step == check->step && t == check->t)
+		return zc_refuse(check, -EXFULL, "needs two values in one accumulation place",
+				 segment);
+	if (check->now[check->tracks[step].column] <= t)
+		return zc_refuse(check, -EILSEQ,
+				 "not ordered after an earlier access to the same place", segment);
+	return 0;
+}
+
+static int zc_read_spot(struct zc_check *check, struct zc_spot *spot, u32 segment)
+{
+	struct zc_read *read;
+	u32 i = spot->reads;
+
+	if (spot->writer != ZC_NONE) {
+		int err = zc_ordered(check, spot->writer, spot->turn, segment);
+
+		if (err)
+			return err;
+	}
+	/* A later turn of the same step stands for the earlier one */
+	if (i == ZC_NONE || check->reads[i].step != check->step) {
+		i = check->spare;
+		read = &check->reads[i];
+		check->spare = read->next;
+		read->next = spot->reads;
+		read->step = check->step;
+		spot->reads = i;
+	}
+	check->reads[i].turn = check->t;
+	return 0;
+}
+
+static int zc_write_spot(struct zc_check *check, struct zc_spot *spot, u32 segment)
+{
+	int err = 0;
+
+	if (spot->writer != ZC_NONE)
+		err = zc_ordered(check, spot->writer, spot->turn, segment);
+	while (!err && spot->reads != ZC_NONE) {
+		u32 i = spot->reads;
+		struct zc_read *read = &check->reads[i];
+
+		err = zc_ordered(check, read->step, read->turn, segment);
+		spot->reads = read->next;
+		read->next = check->spare;
+		check->spare = i;
+	}
+	spot->writer = check->step;
+	spot->turn = check->t;
+	return err;
+}
+
+static int zc_touch(struct zc_check *check, struct zc_spot *spot, u32 segment, bool write)
+{
+	return write ? zc_write_spot(check, spot, segment) : zc_read_spot(check, spot, segment);
+}
+
+/* What is read must have been put there, and be this segment's */
+static int zc_holds(struct zc_check *check, const struct zc_spot *spot, u32 segment)
+{
+	if (spot->holds == segment)
+		return 0;
+	if (spot->holds == ZC_NONE)
+		return zc_refuse(check, -ENODATA, "reads a place that nothing was put into",
+				 segment);
+	return zc_refuse(check, -EXFULL, "reads a place that holds another segment by now",
+			 segment);
+}
+
+/*
+ * Where a node keeps the accumulation of a segment, if not in the outputs. ZC_NONE in
+ * @at: in the outputs.
+ */
+static int zc_acc_spot(struct zc_check *check, u32 segment, u32 *at)
+{
+	const struct zcoll_plan *plan = check->plan;
+	u32 from;
+
+	*at = ZC_NONE;
+	if (zc_plan_has_outputs(plan, check->v))
+		return 0;
+	if (!plan->acc)
+		return zc_refuse(check, -EXFULL,
+				 "accumulates without outputs, and the plan says acc 0", segment);
+	from = zc_plan_sigma(plan, check->v) % plan->segments;
+	from = segment >= from ? segment - from : segment + (plan->segments - from);
+	*at = plan->segments + from % plan->acc;
+	return 0;
+}
+
+/* ---- segments ---- */
+
+/* How a turn deals with the DATA of its segments */
+struct zc_use {
+	bool first;		/* takes the local inputs */
+	bool reads;		/* reads the accumulation, or the outputs */
+	bool input;		/* which are as GATHER left them */
+	bool writes;		/* writes the accumulation */
+	bool result;		/* writes the outputs */
+	enum zc_state next;	/* state of the segments then, if one of the above */
+};
+
+static struct zc_use zc_use_of(const struct zcoll_step *row)
+{
+	bool data_dst = row->dst.space == ZCOLL_PLACE_DATA;
+	bool data_src = row->src.space == ZCOLL_PLACE_DATA;
+	struct zc_use use = {
+		.first = row->flags & ZCOLL_STEP_FIRST,
+		.input = row->flags & ZCOLL_STEP_INPUT,
+		.reads = data_src && zc_step_reads(row),
+		.next = ZC_SPENT,
+	};
+
+	switch (row->kind) {
+	case ZCOLL_STEP_GATHER:
+		use.first = true;
+		use.writes = data_dst;
+		use.next = data_dst ? ZC_GATHERED : ZC_SPENT;
+		break;
+	case ZCOLL_STEP_FOLD:
+		use.result = row->flags & ZCOLL_STEP_RESULT;
+		use.writes = data_dst && !use.result;
+		if (row->peer == ZCOLL_PEER_NONE && !(row->flags & ZCOLL_STEP_STORE))
+			use.reads |= data_dst;
+		if (data_dst)
+			use.next = use.result ? ZC_FINAL : ZC_ACCUMULATED;
+		break;
+	case ZCOLL_STEP_DELIVER:
+	case ZCOLL_STEP_FINAL:
+		use.result = true;
+		use.next = ZC_FINAL;
+		break;
+	}
+	return use;
+}
+
+static int zc_check_state(struct zc_check *check, const struct zc_use *use, u32 segment)
+{
+	u8 state = check->state[segment];
+
+	if (use->first && state != ZC_RAW)
+		return zc_plan_has_input(check->plan, check->v, segment) ?
+			zc_refuse(check, -EALREADY, "the local inputs have been used before",
+				  segment) :
+			zc_refuse(check, -ENODATA, "there are no local inputs", segment);
+	if (use->reads && use->input && state != ZC_GATHERED)
+		return zc_refuse(check, -ENODATA, "INPUT, but the segment is not gathered",
+				 segment);
+	if (use->reads && !use->input && state != ZC_ACCUMULATED && state != ZC_FINAL)
+		return zc_refuse(check, -ENODATA, "the segment is not accumulated", segment);
+	if (!use->writes && !use->result)
+		return 0;
+	if (state == ZC_FINAL)
+		return zc_refuse(check, -EROFS, "writes a segment that is final", segment);
+	if (state == ZC_RAW && !use->first)
+		return zc_refuse(check, -ENODATA, "overwrites local inputs that nothing has read",
+				 segment);
+	if (use->result && !zc_plan_has_output(check->plan, check->v, segment))
+		return zc_refuse(check, -EMEDIUMTYPE, "makes final what has no output here",
+				 segment);
+	return 0;
+}
+
+/* The accumulation place, where it is apart from the outputs */
+static int zc_check_acc(struct zc_check *check, const struct zc_use *use, u32 segment)
+{
+	bool reads = use->reads && check->state[segment] != ZC_FINAL;
+	u32 at;
+	int err;
+
+	if (!reads && !use->writes)
+		return 0;
+	err = zc_acc_spot(check, segment, &at);
+	if (err || at == ZC_NONE)
+		return err;
+	if (reads) {
+		err = zc_holds(check, &check->spots[at], segment);
+		if (err)
+			return err;
+	}
+	err = zc_touch(check, &check->spots[at], segment, use->writes);
+	if (use->writes)
+		check->spots[at].holds = segment;
+	return err;
+}
+
+static int zc_check_segment(struct zc_check *check, const struct zc_use *use, u32 segment)
+{
+	bool writes = use->writes || use->result;
+	int err = 0;
+
+	if (use->first || use->reads || writes)
+		err = zc_touch(check, &check->spots[segment], segment, writes);
+	if (!err)
+		err = zc_check_state(check, use, segment);
+	if (!err)
+		err = zc_check_acc(check, use, segment);
+	if (use->first || writes)
+		check->state[segment] = use->next;
+	return err;
+}
+
+static int zc_check_scratch(struct zc_check *check)
+{
+	const struct zcoll_step *row = check->row;
+	const struct zc_turn *turn = &check->turn;
+	struct zc_spot *spots = check->spots + check->plan->segments + check->plan->acc;
+	bool local = row->kind == ZCOLL_STEP_FOLD && row->peer == ZCOLL_PEER_NONE;
+	u32 segment = turn->range.first;
+	int err = 0;
+
+	if (local && turn->dst == turn->src)
+		return zc_refuse(check, -EALREADY, "folds a place with itself", turn->dst);
+	if (turn->src != ZC_NONE) {
+		err = zc_holds(check, &spots[turn->src], segment);
+		if (!err && turn->src != turn->dst)
+			err = zc_touch(check, &spots[turn->src], turn->src, false);
+	}
+	if (err || turn->dst == ZC_NONE)
+		return err;
+	if (local && !(row->flags & ZCOLL_STEP_STORE))
+		err = zc_holds(check, &spots[turn->dst], segment);
+	if (!err)
+		err = zc_touch(check, &spots[turn->dst], turn->dst, true);
+	spots[turn->dst].holds = segment;
+	return err;
+}
+
+/* ---- turns ---- */
+
+static int zc_check_turn(struct zc_check *check)
+{
+	struct zc_use use = zc_use_of(check->row);
+	u32 i;
+	int err;
+
+	err = zc_step_turn(check->plan, check->row, check->v, check->t, &check->turn);
+	if (err == -EHOSTUNREACH)
+		return zc_refuse(check, err, "the peer is out of range, or the node itself",
+				 ZC_NONE);
+	if (err)
+		return zc_refuse(check, err, "a segment or scratch place is out of range",
+				 ZC_NONE);
+	err = zc_check_peer(check);
+	if (!err)
+		err = zc_check_knowledge(check);
+	if (!err)
+		err = zc_check_scratch(check);
+	for (i = 0; i < check->turn.range.count && !err; i++)
+		err = zc_check_segment(check, &use, zc_range_at(&check->turn.range, i));
+	return err;
+}
+
+/* Is there something to wait for? Then the step is put among those that wait for it. */
+static bool zc_check_waits(struct zc_check *check, u32 step, u32 t)
+{
+	u32 i, waited;
+
+	for (i = 0; i < ZCOLL_PLAN_AFTER; i++) {
+		const struct zcoll_after *after = &check->plan->steps[step].after[i];
+		struct zc_track *other;
+
+		if (!zc_after_turn(check, after, t, &waited))
+			continue;
+		other = &check->tracks[after->step];
+		if (other->next > waited)
+			continue;
+		check->tracks[step].need = waited + 1;
+		check->tracks[step].link = other->waiters;
+		other->waiters = step;
+		return true;
+	}
+	return false;
+}
+
+/* Go through as many turns of a step as can be. Return: 0, or why the plan is refused. */
+static int zc_check_step(struct zc_check *check, u32 step)
+{
+	struct zc_track *track = &check->tracks[step];
+	int err = 0;
+
+	while (!err && track->next < track->stop && !zc_check_waits(check, step, track->next)) {
+		check->step = step;
+		check->row = &check->plan->steps[step];
+		check->t = track->next++;
+		err = zc_check_turn(check);
+	}
+	return err;
+}
+
+/* Those that have waited long enough for @step move to the list @ready */
+static u32 zc_check_wake(struct zc_check *check, u32 step, u32 ready)
+{
+	u32 *link = &check->tracks[step].waiters;
+
+	while (*link != ZC_NONE) {
+		u32 i = *link;
+		struct zc_track *waiter = &check->tracks[i];
+
+		if (waiter->need > check->tracks[step].next) {
+			link = &waiter->link;
+			continue;
+		}
+		*link = waiter->link;
+		waiter->link = ready;
+		ready = i;
+	}
+	return ready;
+}
+
+static int zc_check_turns(struct zc_check *check)
+{
+	u32 i, ready = ZC_NONE;
+	int err;
+
+	for (i = check->plan->nsteps; i-- > 0;) {
+		check->tracks[i].link = ready;
+		ready = i;
+	}
+	while (ready != ZC_NONE) {
+		i = ready;
+		ready = check->tracks[i].link;
+		err = zc_check_step(check, i);
+		if (err)
+			return err;
+		ready = zc_check_wake(check, i, ready);
+	}
+	for (i = 0; i < check->plan->nsteps; i++) {
+		if (check->tracks[i].next == check->tracks[i].stop)
+			continue;
+		check->step = i;
+		check->t = check->tracks[i].next;
+		return zc_refuse(check, -ELOOP, "waits, by way of others, for itself", ZC_NONE);
+	}
+	return 0;
+}
+
+static int zc_check_end(struct zc_check *check)
+{
+	u32 i;
+
+	check->step = ZC_NONE;
+	check->t = ZC_NONE;
+	for (i = 0; i < check->plan->segments; i++) {
+		if (check->state[i] == ZC_RAW)
+			return zc_refuse(check, -ENODATA, "nothing reads the local inputs", i);
+		if (check->state[i] != ZC_FINAL && zc_plan_has_output(check->plan, check->v, i))
+			return zc_refuse(check, -ENOMSG, "nothing makes the output final", i);
+	}
+	return 0;
+}
+
+/**
+ * zc_plan_check - is a plan safe at a node?
+ * @plan: a valid plan
+ * @v: the node's number in the plan, below @plan->nodes
+ * @room: zc_plan_check_room() bytes, aligned to 4; what is in them does not matter
+ * @why: gets the reason of a refusal
+ *
+ * Takes time in proportion to the room, at most.
+ *
+ * Return: 0, or a negative errno as <linux/zcoll.h> has it under "Plans".
+ */
+int zc_plan_check(const struct zcoll_plan *plan, u32 v, void *room, struct zc_plan_why *why)
+{
+	struct zc_check check = { .plan = plan, .v = v, .why = why };
+	int err;
+
+	zc_check_init(&check, room);
+	err = zc_check_turns(&check);
+	return err ? err : zc_check_end(&check);
+}

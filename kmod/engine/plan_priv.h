@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What the two halves of the check of a plan share: plan_valid.c and plan_check.c.
+ */
+#ifndef ZCOLL_ENGINE_PLAN_PRIV_H
+#define ZCOLL_ENGINE_PLAN_PRIV_H
+
+#include "plan.h"
+
+/* Does the step read its src? */
+static inline bool zc_step_reads(const struct zcoll_step *step)
+{
+	if (step->flags & ZCOLL_STEP_FIRST)
+		return false;
+	if (step->kind == ZCOLL_STEP_FOLD)
+		return step->peer == ZCOLL_PEER_NONE || !(step->flags & ZCOLL_STEP_STORE);
+	return step->kind == ZCOLL_STEP_SEND || step->kind == ZCOLL_STEP_FINAL;
+}
+
+/* Does the node have outputs for all segments, and so no need of other places? */
+static inline bool zc_plan_has_outputs(const struct zcoll_plan *plan, u32 v)
+{
+	return zc_plan_has_output(plan, v, 0) &&
+	       zc_plan_has_output(plan, v, plan->segments - 1);
+}
+
+#endif /* ZCOLL_ENGINE_PLAN_PRIV_H */
