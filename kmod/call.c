@@ -75,11 +75,6 @@ static int zc_call_check(struct zc_rank *rank, const struct zcoll_cmd *cmd, u64 
 			    rank->rank, cmd->seq, dtype, op);
 		return -EOPNOTSUPP;
 	}
-	if (cmd->plan) {
-		zc_text_add(why, "rank %u: all-reduce %llu: no plan %u", rank->rank,
-			    cmd->seq, cmd->plan);
-		return -EOPNOTSUPP;
-	}
 	if (check_mul_overflow(cmd->count, (u64)zc_dtype_size(cmd->dtype), bytes)) {
 		zc_text_add(why, "rank %u: all-reduce %llu: count %llu is too large",
 			    rank->rank, cmd->seq, cmd->count);
@@ -145,12 +140,32 @@ static bool zc_call_overlaps(const struct zc_call *call, u64 bytes)
 	return send < recv + bytes && recv < send + bytes;
 }
 
-static void zc_call_put(struct zc_call *call)
+static void zc_call_put(struct zc_comm *comm, struct zc_call *call)
 {
 	zc_buf_put(call->send);
 	zc_buf_put(call->recv);
+	zc_plan_put(comm, call->plan);
 	call->send = NULL;
 	call->recv = NULL;
+	call->plan = NULL;
+}
+
+static int zc_call_plan(struct zc_rank *rank, struct zc_call *call, struct zc_text *why)
+{
+	call->plan = zc_plan_get(rank->comm, call->cmd.plan);
+	if (!call->plan) {
+		zc_text_add(why, "rank %u: all-reduce %llu: no plan has number %u",
+			    rank->rank, call->cmd.seq, call->cmd.plan);
+		return -ENOENT;
+	}
+	if (call->plan->prog.plan->collective != ZCOLL_ALLREDUCE) {
+		zc_text_add(why, "rank %u: all-reduce %llu: plan %u is for another collective",
+			    rank->rank, call->cmd.seq, call->cmd.plan);
+		zc_plan_put(rank->comm, call->plan);
+		call->plan = NULL;
+		return -EOPNOTSUPP;
+	}
+	return 0;
 }
 
 static int zc_call_bind(struct zc_rank *rank, struct zc_call *call, u64 bytes,
@@ -161,8 +176,10 @@ static int zc_call_bind(struct zc_rank *rank, struct zc_call *call, u64 bytes,
 
 	zc_text_add(why, "rank %u: all-reduce %llu: ", rank->rank, cmd->seq);
 	buf = zc_call_buf(rank, cmd->send_buf, cmd->send, bytes, why);
-	if (IS_ERR(buf))
+	if (IS_ERR(buf)) {
+		zc_call_put(rank->comm, call);
 		return PTR_ERR(buf);
+	}
 	call->send = buf;
 	if (buf && cmd->send_buf == cmd->recv_buf && cmd->send == cmd->recv) {
 		kref_get(&buf->ref);
@@ -171,13 +188,13 @@ static int zc_call_bind(struct zc_rank *rank, struct zc_call *call, u64 bytes,
 	}
 	buf = zc_call_buf(rank, cmd->recv_buf, cmd->recv, bytes, why);
 	if (IS_ERR(buf)) {
-		zc_call_put(call);
+		zc_call_put(rank->comm, call);
 		return PTR_ERR(buf);
 	}
 	call->recv = buf;
 	if (zc_call_overlaps(call, bytes)) {
 		zc_text_add(why, "input and output overlap, and are not the same");
-		zc_call_put(call);
+		zc_call_put(rank->comm, call);
 		return -EINVAL;
 	}
 	return 0;
@@ -199,6 +216,8 @@ int zc_call_prepare(struct zc_rank *rank, struct zc_call *call)
 
 	err = zc_call_check(rank, &call->cmd, &bytes, &why);
 	if (!err)
+		err = zc_call_plan(rank, call, &why);
+	if (!err)
 		err = zc_call_bind(rank, call, bytes, &why);
 	if (err)
 		zc_call_rejected(rank, call->cmd.seq, err, &why);
@@ -218,11 +237,10 @@ int zc_call_submit(struct zc_rank *rank, struct zc_call *call)
 	int err;
 
 	err = zc_op_submit(rank, call, &why);
-	if (err) {
-		zc_call_put(call);
-		if (why.len)
-			zc_call_rejected(rank, call->cmd.seq, err, &why);
-	}
+	/* What the operation has not taken */
+	zc_call_put(rank->comm, call);
+	if (err && why.len)
+		zc_call_rejected(rank, call->cmd.seq, err, &why);
 	return err;
 }
 

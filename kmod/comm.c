@@ -47,6 +47,7 @@ void zc_comm_fail(struct zc_comm *comm, int error, const struct zc_text *text)
 		return;
 	memcpy(comm->text, text->buf, sizeof(comm->text));
 	WRITE_ONCE(comm->error, error);
+	zc_engine_abort(comm->engine, error);
 	queue_work(zc_wq, &comm->fail_work);
 }
 
@@ -70,8 +71,14 @@ static void zc_comm_memory(struct zc_comm *comm, ssize_t bytes)
 
 static void zc_comm_free(struct zc_comm *comm)
 {
+	u32 i;
+
+	for (i = 0; i < ZC_WINDOW; i++)
+		zc_plan_put(comm, comm->ops[i].plan);
+	zc_plans_free(comm);
 	zc_comm_memory(comm, -(ssize_t)comm->kernel_bytes);
 	free_cpumask_var(comm->cpus);
+	kvfree(comm->engine);
 	kvfree(comm->addresses);
 	kvfree(comm->ranks);
 	kfree(comm);
@@ -82,6 +89,7 @@ static struct zc_comm *zc_comm_alloc(const struct zcoll_join *args, u32 node)
 {
 	size_t n = array_size(args->nranks, 2 * ZC_WINDOW);
 	struct zc_comm *comm;
+	void *room;
 	u32 i;
 
 	comm = kzalloc(sizeof(*comm), GFP_KERNEL_ACCOUNT);
@@ -89,12 +97,16 @@ static struct zc_comm *zc_comm_alloc(const struct zcoll_join *args, u32 node)
 		return NULL;
 	comm->ranks = kvcalloc(args->nranks, sizeof(*comm->ranks), GFP_KERNEL_ACCOUNT);
 	comm->addresses = kvcalloc(n, sizeof(*comm->addresses), GFP_KERNEL_ACCOUNT);
-	if (!comm->ranks || !comm->addresses || !zalloc_cpumask_var(&comm->cpus, GFP_KERNEL)) {
+	room = kvmalloc(zc_run_size(), GFP_KERNEL_ACCOUNT);
+	if (!comm->ranks || !comm->addresses || !room ||
+	    !zalloc_cpumask_var(&comm->cpus, GFP_KERNEL)) {
+		kvfree(room);
 		kvfree(comm->addresses);
 		kvfree(comm->ranks);
 		kfree(comm);
 		return NULL;
 	}
+	comm->engine = zc_run_init(room);
 	for (i = 0; i < ZC_WINDOW; i++) {
 		comm->ops[i].src = (const void **)comm->addresses + 2 * i * args->nranks;
 		comm->ops[i].dst = comm->addresses + (2 * i + 1) * args->nranks;
@@ -105,6 +117,7 @@ static struct zc_comm *zc_comm_alloc(const struct zcoll_join *args, u32 node)
 	comm->node = node;
 	refcount_set(&comm->ref, 1);
 	spin_lock_init(&comm->lock);
+	zc_plans_init(comm);
 	init_waitqueue_head(&comm->waitq);
 	init_waitqueue_head(&comm->workq);
 	init_waitqueue_head(&comm->pollq);
@@ -112,7 +125,7 @@ static struct zc_comm *zc_comm_alloc(const struct zcoll_join *args, u32 node)
 	INIT_DELAYED_WORK(&comm->watch_work, zc_watch_fn);
 	comm->watch_at = KTIME_MAX;
 	atomic_inc(&zc_totals.comms);
-	zc_comm_memory(comm, sizeof(*comm) + cpumask_size() +
+	zc_comm_memory(comm, sizeof(*comm) + cpumask_size() + zc_run_size() +
 		       args->nranks * (sizeof(*comm->ranks) +
 				       2 * ZC_WINDOW * sizeof(*comm->addresses)));
 	return comm;

@@ -110,6 +110,35 @@ static void zc_ioctl_register_undo(void *priv, void *arg)
 	zc_ioctl_unregister(priv, &unbuf);
 }
 
+static int zc_ioctl_plan_load(void *priv, void *arg)
+{
+	struct zcoll_plan_load *args = arg;
+	struct zc_text why = {};
+	int err;
+
+	err = zc_plan_load(priv, args, &why);
+	if (err && zc_text_to_user(why.buf, args->text, args->text_len))
+		return -EFAULT;
+	return err;
+}
+
+static int zc_ioctl_plan_unload(void *priv, void *arg)
+{
+	struct zcoll_plan_unload *args = arg;
+	struct zc_rank *rank = priv;
+
+	return zc_plan_unload(rank->comm, args->number);
+}
+
+/* The number is one that the caller has not been told */
+static void zc_ioctl_plan_load_undo(void *priv, void *arg)
+{
+	struct zcoll_plan_load *args = arg;
+	struct zc_rank *rank = priv;
+
+	zc_plan_unload(rank->comm, args->number);
+}
+
 static int zc_ioctl_leave(void *priv, void *arg)
 {
 	struct zcoll_flags *args = arg;
@@ -189,7 +218,8 @@ static int zc_ioctl_stats(void *priv, void *arg)
 	args->buffers = atomic_read(&rank->nbufs);
 	args->vmapped = atomic_read(&rank->nvmapped);
 	args->pinned_pages = atomic64_read(&rank->pinned);
-	args->comm_kernel_bytes = READ_ONCE(comm->kernel_bytes);
+	args->comm_kernel_bytes = READ_ONCE(comm->kernel_bytes) +
+				  atomic64_read(&comm->plan_bytes);
 	args->workers = atomic_read(&comm->nworkers);
 	args->__reserved = 0;
 	return 0;
@@ -330,6 +360,10 @@ static const struct zc_ioctl zc_endpoint_ioctls[] = {
 	ZC_IOCTL_UNDO(ZCOLL_IOC_REGISTER, zc_ioctl_register, zc_ioctl_register_undo, zcoll_buf,
 		      text, ZC_OWNER),
 	ZC_IOCTL(ZCOLL_IOC_UNREGISTER, zc_ioctl_unregister, zcoll_unbuf, handle, ZC_OWNER),
+	ZC_IOCTL_UNDO(ZCOLL_IOC_PLAN_LOAD, zc_ioctl_plan_load, zc_ioctl_plan_load_undo,
+		      zcoll_plan_load, text, ZC_OWNER),
+	ZC_IOCTL(ZCOLL_IOC_PLAN_UNLOAD, zc_ioctl_plan_unload, zcoll_plan_unload, number,
+		 ZC_OWNER),
 	ZC_IOCTL(ZCOLL_IOC_STATUS, zc_ioctl_status, zcoll_status, __reserved, 0),
 	ZC_IOCTL(ZCOLL_IOC_WAIT, zc_ioctl_wait, zcoll_wait, __reserved, ZC_OWNER),
 	ZC_IOCTL(ZCOLL_IOC_CANCEL, zc_ioctl_cancel, zcoll_seq, seq, ZC_OWNER),

@@ -94,9 +94,12 @@ static int __init zc_init(void)
 	err = zc_isa_init();
 	if (err)
 		return err;
-	err = zc_rank_init();
+	err = zc_plan_init();
 	if (err)
 		return err;
+	err = zc_rank_init();
+	if (err)
+		goto out_plan;
 	err = -ENOMEM;
 	zc_wq = alloc_workqueue("zcoll", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!zc_wq)
@@ -116,6 +119,8 @@ out_wq:
 	destroy_workqueue(zc_wq);
 out_rank:
 	zc_rank_uninit();
+out_plan:
+	zc_plan_uninit();
 	return err;
 }
 
@@ -126,6 +131,7 @@ static void __exit zc_exit(void)
 	destroy_workqueue(zc_free_wq);
 	destroy_workqueue(zc_wq);
 	zc_rank_uninit();
+	zc_plan_uninit();
 }
 
 module_init(zc_init);

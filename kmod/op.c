@@ -5,8 +5,8 @@
  *   FREE -> WAITING   the first rank calls
  *   WAITING           each further call is compared with the first, before any
  *                     byte moves
- *   WAITING -> RUNNING  the last rank calls; holders fold (work.c)
- *   RUNNING -> DONE   the last holder leaves
+ *   WAITING -> RUNNING  the last rank calls; the engine runs the plan (run.c)
+ *   RUNNING -> DONE   the engine gives the verdict
  *   WAITING -> DONE   the communicator is revoked
  *
  * Who moves an operation to DONE (zc_op_conclude(), under zc_comm.lock) then
@@ -51,7 +51,7 @@ static u64 zc_op_width(const struct zc_comm *comm, const struct zc_op *op)
 static bool zc_op_differs(const struct zc_op *op, const struct zcoll_cmd *cmd)
 {
 	return op->desc.count != cmd->count || op->desc.dtype != cmd->dtype ||
-	       op->desc.op != cmd->op;
+	       op->desc.op != cmd->op || op->desc.plan != cmd->plan;
 }
 
 /* Revoke the communicator, and tell which ranks called what */
@@ -71,6 +71,8 @@ static void zc_op_mismatch(struct zc_comm *comm, const struct zc_op *op, u32 ran
 	if (first->op != cmd->op)
 		zc_text_add(text, " operator (%s and %s)", zc_op_names[first->op],
 			    zc_op_names[cmd->op]);
+	if (first->plan != cmd->plan)
+		zc_text_add(text, " plan (%u and %u)", first->plan, cmd->plan);
 	zc_comm_fail(comm, -EPROTO, text);
 }
 
@@ -105,22 +107,29 @@ static int zc_op_admit(struct zc_rank *rank, u64 seq, struct zc_text *why)
 	return 0;
 }
 
-static void zc_op_open(struct zc_op *op, u32 rank, const struct zcoll_cmd *cmd)
+static void zc_op_open(struct zc_op *op, u32 rank, struct zc_call *call)
 {
-	op->seq = cmd->seq;
+	op->seq = call->cmd.seq;
 	op->state = ZC_OP_WAITING;
 	op->result = 0;
 	op->first_rank = rank;
 	op->arrived = 0;
 	op->inplace = 0;
 	op->holders = 0;
-	op->cut = false;
-	op->desc = *cmd;
+	op->desc = call->cmd;
 	op->deadline = KTIME_MAX;
+	/* The one that ran in this slot before goes with the call */
+	swap(op->plan, call->plan);
 }
 
-/* All have called: make the operation runnable. Return: chunks, 0: nothing to do. */
-static u64 zc_op_start(struct zc_comm *comm, struct zc_op *op)
+/* Are all its inputs and outputs little enough to be folded in the issue path? */
+bool zc_op_is_small(const struct zc_comm *comm, const struct zc_op *op)
+{
+	return zc_op_width(comm, op) * op->desc.count <= ZC_INLINE_BYTES;
+}
+
+/* All have called: the engine takes over */
+static void zc_op_start(struct zc_comm *comm, struct zc_op *op)
 {
 	u64 width = zc_op_width(comm, op);
 	u32 esize = zc_dtype_size(op->desc.dtype);
@@ -130,15 +139,9 @@ static u64 zc_op_start(struct zc_comm *comm, struct zc_op *op)
 	/* Whole cache lines, so that pieces of aligned buffers share none */
 	op->piece = (bytes >= 64 ? round_down(bytes, 64) : ZC_PIECE_MIN) / esize;
 	op->chunk = op->piece * max(ZC_CHUNK_BYTES / (op->piece * width), 1ULL);
-	op->nchunks = DIV_ROUND_UP_ULL(op->desc.count, op->chunk);
 	op->stream = !op->inplace && op->desc.count > stream_bytes / width;
 	op->fold = zc_isa_fold(op->desc.dtype, op->desc.op);
-	atomic64_set(&op->next, 0);
-	op->state = ZC_OP_RUNNING;
-	op->runnable = op->nchunks;
-	if (op->runnable)
-		WRITE_ONCE(comm->runnable, comm->runnable + 1);
-	return op->nchunks;
+	zc_run_submit(comm, op);
 }
 
 /* The last chunk of an operation has been taken, or will never be */
@@ -153,7 +156,7 @@ void zc_op_not_runnable(struct zc_comm *comm, struct zc_op *op)
 /**
  * zc_op_conclude - fix the verdict of an operation
  * @comm: the communicator, locked
- * @op: WAITING or RUNNING without holders
+ * @op: WAITING, or the engine has completed it
  * @result: the verdict
  *
  * The caller must drop the lock and call zc_op_deliver().
@@ -161,7 +164,6 @@ void zc_op_not_runnable(struct zc_comm *comm, struct zc_op *op)
 void zc_op_conclude(struct zc_comm *comm, struct zc_op *op, int result)
 {
 	lockdep_assert_held(&comm->lock);
-	zc_op_not_runnable(comm, op);
 	op->state = ZC_OP_DONE;
 	op->result = result;
 	if (result) {
@@ -282,7 +284,7 @@ static bool zc_op_enter(struct zc_rank *rank, struct zc_call *call, struct zc_op
 /**
  * zc_op_submit - enter one rank's call into its operation
  * @rank: the endpoint
- * @call: the call; the references to its buffers are taken over on success
+ * @call: the call; the references it still has afterwards are the caller's
  * @why: gets the text of a failure, unless that revokes the communicator
  *
  * A small operation is done by the last caller at once, in here. The owner of a
@@ -293,11 +295,11 @@ static bool zc_op_enter(struct zc_rank *rank, struct zc_call *call, struct zc_op
  */
 int zc_op_submit(struct zc_rank *rank, struct zc_call *call, struct zc_text *why)
 {
-	bool by_caller = false, blocking = !call->ucmd;
 	struct zc_comm *comm = rank->comm;
 	u64 seq = call->cmd.seq;
 	struct zc_op *op = zc_comm_op(comm, seq);
-	u64 nchunks;
+	bool blocking = !call->ucmd;
+	bool all;
 	int err;
 
 	spin_lock(&comm->lock);
@@ -305,38 +307,38 @@ int zc_op_submit(struct zc_rank *rank, struct zc_call *call, struct zc_text *why
 	if (err)
 		goto out_unlock;
 	if (op->state == ZC_OP_FREE || op->seq != seq) {
-		zc_op_open(op, rank->rank, &call->cmd);
+		zc_op_open(op, rank->rank, call);
 	} else if (zc_op_differs(op, &call->cmd)) {
 		zc_op_mismatch(comm, op, rank->rank, &call->cmd);
 		err = -EPROTO;
 		goto out_unlock;
 	}
-	if (!zc_op_enter(rank, call, op))
-		goto out_unlock;
-	nchunks = zc_op_start(comm, op);
-	if (!nchunks) {
-		zc_op_conclude(comm, op, 0);
-		spin_unlock(&comm->lock);
-		zc_op_deliver(comm, seq, 0);
-		return 0;
-	}
-	if (zc_op_width(comm, op) * op->desc.count <= ZC_INLINE_BYTES) {
-		by_caller = true;
-		op->holders++;
-		comm->ops_inline++;
-	}
+	all = zc_op_enter(rank, call, op);
+	if (all)
+		zc_op_start(comm, op);
 	spin_unlock(&comm->lock);
-	if (by_caller) {
+	if (all && zc_run(comm, op, blocking)) {
 		zc_work_run(comm, op, NULL);
 		zc_work_put(comm, op);
-	} else {
-		zc_work_kick(comm, nchunks, blocking);
 	}
 	return 0;
 
 out_unlock:
 	spin_unlock(&comm->lock);
 	return err;
+}
+
+/* End an operation that the engine does not know, or has waited for work in vain */
+static bool zc_op_fail_one(struct zc_comm *comm, struct zc_op *op)
+{
+	bool ended = op->state == ZC_OP_WAITING;
+
+	if (ended)
+		zc_op_conclude(comm, op, comm->error);
+	/* The last holder of others sees to it */
+	else if (op->state == ZC_OP_RUNNING && !op->holders)
+		zc_run_unit_done(comm, op);
+	return ended;
 }
 
 /* End the operations of a communicator that has been revoked */
@@ -351,15 +353,12 @@ void zc_op_fail_fn(struct work_struct *work)
 		u64 seq;
 
 		spin_lock(&comm->lock);
-		/* The last holder of a running one sees to it */
-		ended = op->state == ZC_OP_WAITING ||
-			(op->state == ZC_OP_RUNNING && !op->holders);
 		seq = op->seq;
-		if (ended)
-			zc_op_conclude(comm, op, comm->error);
+		ended = zc_op_fail_one(comm, op);
 		spin_unlock(&comm->lock);
 		if (ended)
 			zc_op_deliver(comm, seq, comm->error);
 	}
+	zc_run(comm, NULL, false);
 	wake_up_all(&comm->pollq);
 }

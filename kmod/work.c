@@ -2,9 +2,9 @@
 /*
  * Who folds.
  *
- * A running operation is a row of chunks and a cursor. Holders take chunks with an
- * atomic increment until there are none left; the last holder out gives the
- * verdict. Holders are the communicator's kernel workers and callers that wait in
+ * A unit of a running operation is a row of chunks and a cursor. Holders take chunks
+ * with an atomic increment until there are none left; the last holder out tells the
+ * engine (run.c), which gives the verdict. Holders are the communicator's kernel workers and callers that wait in
  * the kernel; a user thread that is stopped or computes is never needed.
  *
  * Workers: at most one per local rank, and no more than there are CPUs the ranks
@@ -64,7 +64,7 @@ struct zc_op *zc_work_get(struct zc_comm *comm)
 /* Fold one chunk. Return: false when it was cut short. */
 static bool zc_work_chunk(struct zc_comm *comm, struct zc_op *op, u64 first)
 {
-	u64 end = min(first + op->chunk, op->desc.count);
+	u64 end = min(first + op->chunk, op->to);
 
 	while (first < end) {
 		u64 count = min(op->piece, end - first);
@@ -98,10 +98,8 @@ void zc_work_run(struct zc_comm *comm, struct zc_op *op, const struct zc_waiter 
 		chunk = atomic64_fetch_inc(&op->next);
 		if (chunk >= op->nchunks)
 			break;
-		if (!zc_work_chunk(comm, op, chunk * op->chunk)) {
-			WRITE_ONCE(op->cut, true);
+		if (!zc_work_chunk(comm, op, op->from + chunk * op->chunk))
 			break;
-		}
 		done++;
 	}
 	atomic64_add(done, worker ? &comm->work_pieces : &comm->help_pieces);
@@ -113,26 +111,23 @@ void zc_work_run(struct zc_comm *comm, struct zc_op *op, const struct zc_waiter 
  * @op: an operation that the caller holds
  *
  * The last holder of an operation whose chunks are all done, or that must not go
- * on, gives the verdict. One that leaves chunks behind calls workers.
+ * on, tells the engine. One that leaves chunks behind calls workers.
  */
 void zc_work_put(struct zc_comm *comm, struct zc_op *op)
 {
-	u64 seq = op->seq, left;
 	bool ended;
-	int result = 0;
+	u64 left;
 
 	spin_lock(&comm->lock);
 	left = op->nchunks - min_t(u64, atomic64_read(&op->next), op->nchunks);
 	if (!left)
 		zc_op_not_runnable(comm, op);
 	ended = !--op->holders && (!left || comm->error);
-	if (ended) {
-		result = op->cut || left ? comm->error : 0;
-		zc_op_conclude(comm, op, result);
-	}
+	if (ended)
+		zc_run_unit_done(comm, op);
 	spin_unlock(&comm->lock);
 	if (ended)
-		zc_op_deliver(comm, seq, result);
+		zc_run(comm, NULL, false);
 	else if (left)
 		wake_up_nr(&comm->workq, min_t(u64, left, comm->nranks));
 }

@@ -11,6 +11,7 @@
  *   submission     one rank's call of an operation: struct zc_sub, in the slot
  *                  seq % ZC_WINDOW of its endpoint
  *   buffer         a pinned range of user memory: struct zc_buf
+ *   plan           how the nodes do an operation, a table: struct zc_plan
  *   holder         a thread that folds pieces of a running operation: a kernel
  *                  worker, or a caller that waits and helps
  *   verdict        the result of an operation, given to each submission once
@@ -22,6 +23,7 @@
  *   A communicator is counted: one for each endpoint. Who looks at it holds an
  *   endpoint's file, or is a worker or a work item that is stopped before.
  *   A buffer is counted: one for its handle, one for each submission that uses it.
+ *   A plan is counted: one for its number, one for each operation that follows it.
  *   An io_uring command in flight is owned by its submission; whoever moves the
  *   submission from PENDING to DONE under zc_comm.lock completes it, and touches
  *   neither the submission nor the endpoint after that.
@@ -50,6 +52,7 @@
 
 #include <uapi/linux/zcoll.h>
 
+#include "engine/engine.h"
 #include "engine/fold.h"
 
 #define ZC_WINDOW	ZCOLL_MAX_WINDOW
@@ -113,6 +116,35 @@ static inline void *zc_buf_kaddr(const struct zc_buf *buf, u64 offset)
 	return buf->base + offset_in_page(buf->addr) + offset;
 }
 
+/* ---- plan.c: plans ---- */
+
+/**
+ * struct zc_plan - a plan that has been checked at this node
+ * @ref: its number, and operations that follow it
+ * @number: its name in the communicator, 0: the built-in one
+ * @loads: times it was loaded and not unloaded; under zc_comm.plans_lock
+ * @prog: the plan, and what the engine needs of it
+ * @room: of @prog
+ */
+struct zc_plan {
+	refcount_t ref;
+	u32 number;
+	u32 loads;
+	struct zc_prog prog;
+	u32 room[];
+};
+
+extern struct zc_plan *zc_plan_local;
+
+int zc_plan_load(struct zc_rank *rank, struct zcoll_plan_load *args, struct zc_text *why);
+int zc_plan_unload(struct zc_comm *comm, u32 number);
+void zc_plans_init(struct zc_comm *comm);
+void zc_plans_free(struct zc_comm *comm);
+struct zc_plan *zc_plan_get(struct zc_comm *comm, u32 number);
+void zc_plan_put(struct zc_comm *comm, struct zc_plan *plan);
+int zc_plan_init(void);
+void zc_plan_uninit(void);
+
 /* ---- op.c: operations ---- */
 
 enum zc_op_state {
@@ -132,12 +164,16 @@ enum zc_op_state {
  * @inplace: of @arrived, those whose input is their output
  * @holders: threads that fold pieces of it now
  * @runnable: counted in zc_comm.runnable
- * @cut: a holder left work undone because the communicator was revoked
+ * @unit_open: the engine waits for @unit to be done
  * @stream: write past the caches
  * @desc: the call of @first_rank
  * @deadline: CLOCK_MONOTONIC ns, the earliest of all ranks', or KTIME_MAX
  * @deadline_ns: that deadline as it was given
  * @deadline_rank: who gave it
+ * @plan: what the engine runs
+ * @unit: the engine's unit that is being folded
+ * @from: its first element
+ * @to: one past its last element
  * @chunk: elements of a chunk, the unit of the cursor
  * @piece: elements of a piece, the unit of a SIMD section
  * @nchunks: number of chunks
@@ -146,9 +182,8 @@ enum zc_op_state {
  * @src: kernel addresses of the inputs, by rank
  * @dst: kernel addresses of the outputs, by rank
  *
- * All fields are written under zc_comm.lock, but @next (atomic) and @cut (set by
- * holders, read when the last one has left). A holder reads the fields that are
- * constant while the operation runs without it.
+ * All fields are written under zc_comm.lock, but @next (atomic). A holder reads the
+ * fields that are constant while there are holders without it.
  */
 struct zc_op {
 	u64 seq;
@@ -159,12 +194,16 @@ struct zc_op {
 	u32 inplace;
 	u32 holders;
 	bool runnable;
-	bool cut;
+	bool unit_open;
 	bool stream;
 	struct zcoll_cmd desc;
 	ktime_t deadline;
 	u64 deadline_ns;
 	u32 deadline_rank;
+	struct zc_plan *plan;
+	u64 unit;
+	u64 from;
+	u64 to;
 	u64 chunk;
 	u64 piece;
 	u64 nchunks;
@@ -203,6 +242,7 @@ struct zc_sub {
 /* One rank's call, checked, its memory pinned, on its way into an operation */
 struct zc_call {
 	struct zcoll_cmd cmd;
+	struct zc_plan *plan;
 	struct zc_buf *send;
 	struct zc_buf *recv;
 	struct io_uring_cmd *ucmd;
@@ -213,7 +253,16 @@ int zc_op_submit(struct zc_rank *rank, struct zc_call *call, struct zc_text *why
 void zc_op_conclude(struct zc_comm *comm, struct zc_op *op, int result);
 void zc_op_deliver(struct zc_comm *comm, u64 seq, int result);
 void zc_op_not_runnable(struct zc_comm *comm, struct zc_op *op);
+bool zc_op_is_small(const struct zc_comm *comm, const struct zc_op *op);
 void zc_op_fail_fn(struct work_struct *work);
+
+/* ---- run.c: the engine's host ---- */
+
+size_t zc_run_size(void);
+struct zc_engine *zc_run_init(void *room);
+void zc_run_submit(struct zc_comm *comm, struct zc_op *op);
+void zc_run_unit_done(struct zc_comm *comm, struct zc_op *op);
+bool zc_run(struct zc_comm *comm, struct zc_op *inline_op, bool helps);
 
 /* ---- call.c: one rank's call, from checking to waiting ---- */
 
@@ -332,6 +381,7 @@ struct zc_rank {
  * @error: 0, or the negative errno that revoked it; never changes again
  * @text: why
  * @base: oldest unfinished sequence number
+ * @engine: carries out the operations' plans
  * @ops: operations
  * @runnable: operations that have chunks nobody has taken
  * @addresses: room for the operations' @src and @dst
@@ -345,6 +395,12 @@ struct zc_rank {
  * @fail_work: ends operations after @error was set
  * @watch_work: deadlines, and on kernels that need it the exec watch
  * @watch_at: when @watch_work runs next, KTIME_MAX: not armed
+ * @plans: loaded plans by number
+ * @plans_lock: who loads or unloads one; the table has a lock of its own for who looks
+ *	one up
+ * @next_plan: where to look for an unused number
+ * @nplans: their number
+ * @plan_bytes: memory of the plans
  * @kernel_bytes: memory of communicator and endpoints
  * @ops_done: these and the following: as in struct zcoll_stats
  * @ops_failed: likewise
@@ -368,6 +424,7 @@ struct zc_comm {
 	int error;
 	char text[ZCOLL_TEXT_MAX];
 	u64 base;
+	struct zc_engine *engine;
 	struct zc_op ops[ZC_WINDOW];
 	u32 runnable;
 	void **addresses;
@@ -381,6 +438,11 @@ struct zc_comm {
 	struct work_struct fail_work;
 	struct delayed_work watch_work;
 	ktime_t watch_at;
+	struct xarray plans;
+	struct mutex plans_lock;	/* loading and unloading */
+	u32 next_plan;
+	u32 nplans;
+	atomic64_t plan_bytes;
 	size_t kernel_bytes;
 	u64 ops_done;
 	u64 ops_failed;

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Plans: loaded by ranks, checked once, named by operations.
+ *
+ * The bytes are copied once, and only the copy is looked at. engine/plan_valid.c and
+ * engine/plan_check.c decide; what has passed is never written again. Plans that are
+ * equal byte by byte are one, which counts how often it was loaded. With the last
+ * load its number goes, and with the last operation that follows it its memory.
+ *
+ * Number 0 is the built-in plan for one node. It is not counted, so that operations
+ * of all communicators do not meet at its counter.
+ */
+#include <linux/err.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+
+#include "zcoll.h"
+
+/* Memory to check a plan in: enough for a ring of the most nodes, some 10 ms of work */
+#define ZC_PLAN_CHECK_BYTES SZ_16M
+
+#define ZC_PLAN_MAX_BYTES \
+	(sizeof(struct zcoll_plan) + ZCOLL_PLAN_MAX_STEPS * sizeof(struct zcoll_step))
+
+/* Nodes of all communicators */
+#define ZC_PLAN_NODES 1
+
+struct zc_plan *zc_plan_local;
+
+static void zc_plan_reason(struct zc_text *text, const struct zc_plan_why *why)
+{
+	if (why->node != ZC_NONE)
+		zc_text_add(text, "node %u: ", why->node);
+	if (why->step != ZC_NONE)
+		zc_text_add(text, "step %u: ", why->step);
+	if (why->turn != ZC_NONE)
+		zc_text_add(text, "iteration %u: ", why->turn);
+	if (why->segment != ZC_NONE)
+		zc_text_add(text, "segment or place %u: ", why->segment);
+	zc_text_add(text, "%s", why->what);
+}
+
+/* The caller's bytes, once */
+static struct zcoll_plan *zc_plan_copy(const struct zcoll_plan_load *args,
+				       struct zc_text *why)
+{
+	struct zcoll_plan *image;
+
+	if (args->bytes < sizeof(*image)) {
+		zc_text_add(why, "%u bytes are less than the header of a plan, %zu",
+			    args->bytes, sizeof(*image));
+		return ERR_PTR(-EINVAL);
+	}
+	if (args->bytes > ZC_PLAN_MAX_BYTES) {
+		zc_text_add(why, "%u bytes are more than a plan has at most, %zu",
+			    args->bytes, ZC_PLAN_MAX_BYTES);
+		return ERR_PTR(-E2BIG);
+	}
+	image = kvmalloc(args->bytes, GFP_KERNEL_ACCOUNT);
+	if (!image) {
+		zc_text_add(why, "no kernel memory for a plan of %u bytes", args->bytes);
+		return ERR_PTR(-ENOMEM);
+	}
+	if (copy_from_user(image, u64_to_user_ptr(args->plan), args->bytes)) {
+		kvfree(image);
+		zc_text_add(why, "the plan cannot be read");
+		return ERR_PTR(-EFAULT);
+	}
+	return image;
+}
+
+static int zc_plan_check_at(const struct zcoll_plan *image, u32 node, struct zc_text *text)
+{
+	size_t bytes = zc_plan_check_room(image);
+	struct zc_plan_why why;
+	void *room;
+	int err;
+
+	if (bytes > ZC_PLAN_CHECK_BYTES) {
+		zc_text_add(text, "checking it takes %zu bytes, and the limit is %u: ", bytes,
+			    ZC_PLAN_CHECK_BYTES);
+		zc_text_add(text, "fewer steps, or fewer iterations, with more segments each");
+		return -E2BIG;
+	}
+	room = kvmalloc(bytes, GFP_KERNEL_ACCOUNT);
+	if (!room) {
+		zc_text_add(text, "no kernel memory to check it in, %zu bytes", bytes);
+		return -ENOMEM;
+	}
+	err = zc_plan_check(image, node, room, &why);
+	if (err)
+		zc_plan_reason(text, &why);
+	kvfree(room);
+	return err;
+}
+
+/* Can run.c carry it out? Such a plan has nothing but a FINAL of the local inputs. */
+static bool zc_plan_runs_here(const struct zcoll_plan *image)
+{
+	return image->nsteps <= 1 && image->segments == 1;
+}
+
+static int zc_plan_check_image(const struct zcoll_plan *image,
+			       const struct zcoll_plan_load *args, struct zc_text *text)
+{
+	struct zc_plan_why why;
+	int err;
+
+	err = zc_plan_valid(image, args->bytes, &why);
+	if (err) {
+		zc_plan_reason(text, &why);
+		return err;
+	}
+	zc_text_add(text, "%s: ", image->name);
+	if (args->node >= image->nodes) {
+		zc_text_add(text, "there is no node %u, it is for %u nodes", args->node,
+			    image->nodes);
+		return -EINVAL;
+	}
+	if (!(args->flags & ZCOLL_PLAN_CHECK) && image->nodes != ZC_PLAN_NODES) {
+		zc_text_add(text, "it is for %u nodes, the communicator has %u", image->nodes,
+			    ZC_PLAN_NODES);
+		return -ENXIO;
+	}
+	if (!(args->flags & ZCOLL_PLAN_CHECK) && !zc_plan_runs_here(image)) {
+		zc_text_add(text, "on one node, only plans of one step and one segment run");
+		return -EOPNOTSUPP;
+	}
+	return zc_plan_check_at(image, args->node, text);
+}
+
+/* Takes over @image, also if there is no memory */
+static struct zc_plan *zc_plan_make(struct zcoll_plan *image)
+{
+	struct zc_plan *plan;
+
+	plan = kvmalloc(sizeof(*plan) + zc_prog_size(image), GFP_KERNEL_ACCOUNT);
+	if (!plan) {
+		kvfree(image);
+		return NULL;
+	}
+	refcount_set(&plan->ref, 1);
+	plan->number = 0;
+	plan->loads = 1;
+	zc_prog_init(&plan->prog, image, plan->room);
+	return plan;
+}
+
+static void zc_plan_free(struct zc_plan *plan)
+{
+	kvfree(plan->prog.plan);
+	kvfree(plan);
+}
+
+static void zc_plan_memory(struct zc_comm *comm, const struct zc_plan *plan, int sign)
+{
+	s64 bytes = sizeof(*plan) + zc_prog_size(plan->prog.plan) + plan->prog.plan->size;
+
+	atomic64_add(sign * bytes, &comm->plan_bytes);
+	atomic64_add(sign * bytes, &zc_totals.kernel_bytes);
+}
+
+/**
+ * zc_plan_get - find a plan
+ * @comm: communicator
+ * @number: as in struct zcoll_cmd
+ *
+ * Return: the plan, for zc_plan_put(), or NULL.
+ */
+struct zc_plan *zc_plan_get(struct zc_comm *comm, u32 number)
+{
+	struct zc_plan *plan;
+
+	if (!number)
+		return zc_plan_local;
+	xa_lock(&comm->plans);
+	plan = xa_load(&comm->plans, number);
+	if (plan)
+		refcount_inc(&plan->ref);
+	xa_unlock(&comm->plans);
+	return plan;
+}
+
+/**
+ * zc_plan_put - let go of a plan
+ * @comm: communicator
+ * @plan: from zc_plan_get(), or NULL
+ *
+ * Context: may sleep; takes no locks.
+ */
+void zc_plan_put(struct zc_comm *comm, struct zc_plan *plan)
+{
+	if (!plan || plan == zc_plan_local || !refcount_dec_and_test(&plan->ref))
+		return;
+	zc_plan_memory(comm, plan, -1);
+	zc_plan_free(plan);
+}
+
+/* Under zc_comm.plans_lock */
+static struct zc_plan *zc_plan_find(struct zc_comm *comm, const struct zcoll_plan *image)
+{
+	struct zc_plan *plan;
+	unsigned long number;
+
+	xa_for_each(&comm->plans, number, plan)
+		if (plan->prog.plan->size == image->size &&
+		    !memcmp(plan->prog.plan, image, image->size))
+			return plan;
+	return NULL;
+}
+
+/* Under zc_comm.plans_lock */
+static int zc_plan_publish(struct zc_comm *comm, struct zc_plan *plan, struct zc_text *why)
+{
+	int err;
+
+	if (comm->nplans >= ZCOLL_MAX_PLANS) {
+		zc_text_add(why, "%u plans are loaded, the limit", comm->nplans);
+		return -ENOSPC;
+	}
+	/* Its number must be there when others find it */
+	xa_lock(&comm->plans);
+	err = __xa_alloc_cyclic(&comm->plans, &plan->number, NULL, XA_LIMIT(1, INT_MAX),
+				&comm->next_plan, GFP_KERNEL_ACCOUNT);
+	if (err >= 0)
+		__xa_store(&comm->plans, plan->number, plan, 0);
+	xa_unlock(&comm->plans);
+	if (err < 0) {
+		zc_text_add(why, "no kernel memory");
+		return err;
+	}
+	comm->nplans++;
+	zc_plan_memory(comm, plan, 1);
+	return 0;
+}
+
+/* Takes over @image */
+static int zc_plan_insert(struct zc_comm *comm, struct zcoll_plan *image, u32 *number,
+			  struct zc_text *why)
+{
+	struct zc_plan *plan;
+	int err = 0;
+
+	mutex_lock(&comm->plans_lock);
+	plan = zc_plan_find(comm, image);
+	if (plan) {
+		kvfree(image);
+		plan->loads++;
+	} else {
+		plan = zc_plan_make(image);
+		if (plan) {
+			err = zc_plan_publish(comm, plan, why);
+		} else {
+			zc_text_add(why, "no kernel memory");
+			err = -ENOMEM;
+		}
+	}
+	if (!err)
+		*number = plan->number;
+	mutex_unlock(&comm->plans_lock);
+	if (err && plan)
+		zc_plan_free(plan);
+	return err;
+}
+
+/* May this rank still load something? */
+static int zc_plan_admits(struct zc_rank *rank, struct zc_text *why)
+{
+	struct zc_comm *comm = rank->comm;
+	int err = 0;
+
+	spin_lock(&comm->lock);
+	if (comm->error) {
+		zc_text_add(why, "%s", comm->text);
+		err = comm->error;
+	} else if (rank->left) {
+		zc_text_add(why, "it has left the communicator");
+		err = -ESHUTDOWN;
+	}
+	spin_unlock(&comm->lock);
+	return err;
+}
+
+/**
+ * zc_plan_load - check a plan, and keep it
+ * @rank: the endpoint
+ * @args: as in the ABI; @args->number is filled in
+ * @why: gets the text of a failure
+ *
+ * Return: 0, or a negative errno.
+ */
+int zc_plan_load(struct zc_rank *rank, struct zcoll_plan_load *args, struct zc_text *why)
+{
+	bool check = args->flags & ZCOLL_PLAN_CHECK;
+	struct zcoll_plan *image;
+	int err;
+
+	zc_text_add(why, "rank %u: plan: ", rank->rank);
+	args->number = 0;
+	if ((args->flags & ~ZCOLL_PLAN_CHECK) || (!check && args->node)) {
+		zc_text_add(why, "unknown flags, or a node without ZCOLL_PLAN_CHECK");
+		return -EINVAL;
+	}
+	if (!check) {
+		err = zc_plan_admits(rank, why);
+		if (err)
+			return err;
+	}
+	image = zc_plan_copy(args, why);
+	if (IS_ERR(image))
+		return PTR_ERR(image);
+	err = zc_plan_check_image(image, args, why);
+	if (!err && !check)
+		return zc_plan_insert(rank->comm, image, &args->number, why);
+	kvfree(image);
+	return err;
+}
+
+/**
+ * zc_plan_unload - take a load back
+ * @comm: communicator
+ * @number: the plan's
+ *
+ * Return: 0, or -ENOENT.
+ */
+int zc_plan_unload(struct zc_comm *comm, u32 number)
+{
+	struct zc_plan *plan;
+
+	mutex_lock(&comm->plans_lock);
+	plan = number ? xa_load(&comm->plans, number) : NULL;
+	if (!plan) {
+		mutex_unlock(&comm->plans_lock);
+		return -ENOENT;
+	}
+	if (--plan->loads) {
+		plan = NULL;
+	} else {
+		xa_erase(&comm->plans, number);
+		comm->nplans--;
+	}
+	mutex_unlock(&comm->plans_lock);
+	zc_plan_put(comm, plan);
+	return 0;
+}
+
+void zc_plans_init(struct zc_comm *comm)
+{
+	xa_init_flags(&comm->plans, XA_FLAGS_ALLOC1);
+	mutex_init(&comm->plans_lock);
+}
+
+/* The communicator ends: nothing follows a plan any more */
+void zc_plans_free(struct zc_comm *comm)
+{
+	struct zc_plan *plan;
+	unsigned long number;
+
+	xa_for_each(&comm->plans, number, plan)
+		zc_plan_put(comm, plan);
+	xa_destroy(&comm->plans);
+}
+
+/* One step: the outputs are the local inputs, folded */
+static const struct zcoll_step zc_local_step = {
+	.kind = ZCOLL_STEP_FINAL,
+	.flags = ZCOLL_STEP_FIRST,
+	.repeat = 1,
+	.every = 1,
+	.stride = 1,
+	.radix = 1,
+	.width = 1,
+	.blocks = 1,
+	.count = 1,
+};
+
+int __init zc_plan_init(void)
+{
+	struct zcoll_plan *image;
+
+	image = kvzalloc(sizeof(*image) + sizeof(zc_local_step), GFP_KERNEL);
+	if (!image)
+		return -ENOMEM;
+	image->size = sizeof(*image) + sizeof(zc_local_step);
+	image->version = ZCOLL_PLAN_VERSION;
+	image->collective = ZCOLL_ALLREDUCE;
+	image->nodes = 1;
+	image->members = 1;
+	image->segments = 1;
+	image->nsteps = 1;
+	strscpy(image->name, "local", sizeof(image->name));
+	image->steps[0] = zc_local_step;
+	image->id = zc_plan_id(image);
+	zc_plan_local = zc_plan_make(image);
+	return zc_plan_local ? 0 : -ENOMEM;
+}
+
+void zc_plan_uninit(void)
+{
+	zc_plan_free(zc_plan_local);
+}
