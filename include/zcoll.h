@@ -458,6 +458,44 @@ uint64_t zcoll_sqe_seq(const struct io_uring_sqe *sqe, unsigned int ring_flags);
  */
 int zcoll_unprep(struct zcoll_comm *comm, uint64_t seq);
 
+/* ---------------------------------------------------------------------- plans */
+
+/**
+ * zcoll_plan_load() - give the communicator a plan
+ * @comm: the communicator
+ * @plan: the plan (<zcoll_plan.h> has functions that make, read and prove plans);
+ *	copied, and checked by the module
+ * @number: output: its name, not 0. The same plan loaded by another rank of this
+ *	node has the same number
+ *
+ * Return: 0, or a negative errno of ZCOLL_IOC_PLAN_LOAD; zcoll_comm_error() then says
+ * which step of the plan is wrong, and how.
+ */
+int zcoll_plan_load(struct zcoll_comm *comm, const struct zcoll_plan *plan,
+		    uint32_t *number);
+
+/**
+ * zcoll_plan_unload() - take a zcoll_plan_load() back
+ * @comm: the communicator
+ * @number: from zcoll_plan_load(). With the last load of it the number is gone, and
+ *	calls that name it fail with -ENOENT; operations in flight go on
+ *
+ * Return: 0, or -ENOENT.
+ */
+int zcoll_plan_unload(struct zcoll_comm *comm, uint32_t number);
+
+/**
+ * zcoll_plan_use() - by which plan later operations are done
+ * @comm: the communicator
+ * @number: from zcoll_plan_load(), or 0: the built-in plan, which is used at first
+ *
+ * It holds for operations that are called, or prepared, after it. All ranks must
+ * use the same plan for the same operation; a mismatch is found, and fails on all.
+ *
+ * Return: 0, or -EPERM in another process.
+ */
+int zcoll_plan_use(struct zcoll_comm *comm, uint32_t number);
+
 /* ------------------------------------------------------ information and names */
 
 /**

@@ -5,11 +5,23 @@
 LIB_SONAME := libzcoll.so.0
 LIB_PMIX := $(shell pkg-config --exists pmix 2>/dev/null && echo yes)
 
-LIB_SRCS := allreduce.c bootstrap_env.c buffers.c command.c comm.c device.c key.c \
+LIB_SRCS := allreduce.c bootstrap_env.c buffers.c command.c comm.c device.c key.c loaded.c \
 	names.c request.c sequence.c text.c time.c \
+	plan/check.c plan/check_ends.c plan/check_expr.c plan/check_order.c \
+	plan/check_pairs.c plan/check_run.c plan/check_set.c \
+	plan/agenda.c plan/choice.c plan/cost.c plan/doc.c plan/fabric.c plan/model.c \
+	plan/rules.c plan/select.c plan/variants.c \
+	plan/json_form.c plan/json_format.c plan/json_parse.c \
+	plan/builder.c plan/circulant.c plan/doubling.c plan/make.c plan/tree.c \
+	plan/gen_aggregator.c plan/gen_circulant.c plan/gen_double_tree.c \
+	plan/gen_halving_doubling.c plan/gen_hierarchical.c plan/gen_pairwise.c \
+	plan/gen_recursive_doubling.c plan/gen_ring.c plan/gen_tree.c \
 	$(if $(LIB_PMIX),bootstrap_pmix.c,bootstrap_nopmix.c)
 LIB_OBJS := $(LIB_SRCS:%.c=$(B)/lib/%.o)
 OBJS += $(LIB_OBJS)
+
+# Of kmod/engine, what knows plans; the library runs no engine
+LIB_PLAN_OBJS := $(patsubst %,$(B)/kmod/engine/%.o,plan plan_valid plan_check prog)
 
 $(LIB_OBJS): override CFLAGS += -fPIC -fvisibility=hidden
 $(LIB_OBJS): override CPPFLAGS += -DZC_VERSION='"$(VERSION)"'
@@ -19,10 +31,11 @@ $(B)/lib/bootstrap_pmix.o: override CPPFLAGS += -DZC_PMIX_LIB='"libpmix.so.2"' \
 
 lib: $(B)/lib/libzcoll.so $(B)/lib/libzcoll.a $(B)/lib/zcoll.pc ## build libzcoll
 
-$(B)/lib/libzcoll.so.$(VERSION): $(LIB_OBJS) lib/libzcoll.map
+$(B)/lib/libzcoll.so.$(VERSION): $(LIB_OBJS) $(LIB_PLAN_OBJS) lib/libzcoll.map
 	$(E) LD $(@:$(B)/%=%)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(LIB_SONAME) -Wl,-z,defs \
-		-Wl,--version-script=lib/libzcoll.map -o $@ $(LIB_OBJS) -luring -pthread -ldl
+		-Wl,--version-script=lib/libzcoll.map -o $@ $(LIB_OBJS) \
+		$(LIB_PLAN_OBJS) -luring -ljansson -lm -pthread -ldl
 
 $(B)/lib/$(LIB_SONAME): $(B)/lib/libzcoll.so.$(VERSION)
 	$(Q)ln -sf $(<F) $@
@@ -30,7 +43,7 @@ $(B)/lib/$(LIB_SONAME): $(B)/lib/libzcoll.so.$(VERSION)
 $(B)/lib/libzcoll.so: $(B)/lib/$(LIB_SONAME)
 	$(Q)ln -sf $(<F) $@
 
-$(B)/lib/libzcoll.a: $(LIB_OBJS)
+$(B)/lib/libzcoll.a: $(LIB_OBJS) $(LIB_PLAN_OBJS)
 	$(archive)
 
 # Names the folders that the library will be installed in

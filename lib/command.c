@@ -75,6 +75,7 @@ int zc_cmd_init(struct zcoll_comm *comm, struct zcoll_cmd *cmd, const void *send
 	cmd->dtype = dtype;
 	cmd->op = op;
 	cmd->count = count;
+	cmd->plan = atomic_load(&comm->plan);
 	zc_range_find(comm, send, len, &cmd->send_buf, &cmd->send);
 	zc_range_find(comm, recv, len, &cmd->recv_buf, &cmd->recv);
 	return 0;

@@ -48,6 +48,7 @@ struct zcoll_comm {
 
 	_Atomic uint64_t next;	/* the sequence number to be drawn next */
 	_Atomic uint64_t oldest;	/* all operations below have ended */
+	_Atomic uint32_t plan;	/* number of the plan that calls name */
 
 	pthread_rwlock_t ranges_lock;
 	struct zc_range *ranges;	/* by address; they do not overlap */

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR MIT
+/*
+ * The symbolic run: each node's places hold values (check_expr.h) instead of elements,
+ * turns are carried out whole, in an order that their waits allow, and at the end each
+ * output must be the expression it has to be.
+ *
+ * Places. DATA of a segment holds its accumulation, and from when it is final the output.
+ * That what is read is there, of the right segment, and not written before its time, are
+ * local rules, and shown before.
+ *
+ * Messages. What a SEND reads is kept until the turn that receives it runs.
+ */
+#include <stdlib.h>
+
+#include "../../kmod/engine/plan_priv.h"
+#include "check.h"
+#include "check_expr.h"
+
+/**
+ * struct run - a symbolic run
+ * @c: proof
+ * @exprs: values
+ * @data: [row * segments + segment]
+ * @scratch: [row * plan->scratch + place]
+ * @sent: what has been sent
+ * @nsent: values there
+ * @sent_room: values there is room for
+ * @message: by turn of a SEND: its first value in @sent
+ * @depth: by turn: messages on the longest chain that ends there
+ * @ends: NULL, or who knows what of whom
+ */
+struct run {
+	struct zc_proof *c;
+	struct zc_exprs exprs;
+	struct zc_value *data;
+	struct zc_value *scratch;
+	struct zc_value *sent;
+	size_t nsent;
+	size_t sent_room;
+	u32 *message;
+	u32 *depth;
+	struct zc_ends *ends;
+};
+
+/* A turn that is being carried out, and one of its segments */
+struct act {
+	const struct zcoll_step *step;
+	struct zc_at at;
+	struct zc_turn turn;
+	u32 segment;
+	u32 message;	/* first value of the one that is received */
+};
+
+/* Where a node without outputs keeps the accumulation of a segment; see zcoll_plan.acc */
+static void count_acc(struct run *run, const struct act *act)
+{
+	const struct zcoll_plan *plan = run->c->plan;
+	u32 sigma = zc_plan_sigma(plan, act->at.v) % plan->segments, place;
+
+	if (zc_plan_has_outputs(plan, act->at.v))
+		return;
+	place = (act->segment + plan->segments - sigma) % plan->segments % plan->acc;
+	if (place >= run->c->facts->acc)
+		run->c->facts->acc = place + 1;
+}
+
+/* A place: DATA of the segment, or a scratch place */
+static struct zc_value *place_of(const struct run *run, const struct act *act, u32 place)
+{
+	const struct zcoll_plan *plan = run->c->plan;
+
+	if (place == ZC_NONE)
+		return &run->data[(size_t)act->at.v * plan->segments + act->segment];
+	return &run->scratch[(size_t)act->at.v * plan->scratch + place];
+}
+
+static struct zc_value source(const struct run *run, const struct act *act)
+{
+	if (act->step->flags & ZCOLL_STEP_FIRST || act->step->kind == ZCOLL_STEP_GATHER)
+		return zc_exprs_leaf(act->at.v);
+	return *place_of(run, act, act->turn.src);
+}
+
+/* The accumulation, or a scratch place */
+static void put(struct run *run, const struct act *act, struct zc_value value)
+{
+	*place_of(run, act, act->turn.dst) = value;
+	if (act->turn.dst == ZC_NONE && !(act->step->flags & ZCOLL_STEP_RESULT))
+		count_acc(run, act);
+}
+
+static int fold(struct run *run, const struct act *act, struct zc_value a, struct zc_value b,
+		struct zc_value *sum)
+{
+	u32 twice;
+	int err = zc_exprs_fold(&run->exprs, a, b, sum, &twice);
+
+	if (err == -EEXIST)
+		return zc_proof_refuse(run->c, &act->at, "segment %u gets the contribution of "
+				       "node %u a second time", act->segment, twice);
+	return err;
+}
+
+static int send(struct run *run, const struct act *act)
+{
+	if (run->nsent == run->sent_room) {
+		size_t room = run->sent_room ? 2 * run->sent_room : 1024;
+		struct zc_value *more = realloc(run->sent, room * sizeof(*more));
+
+		if (!more || room > U32_MAX)
+			return -ENOMEM;
+		run->sent = more;
+		run->sent_room = room;
+	}
+	run->sent[run->nsent++] = source(run, act);
+	return 0;
+}
+
+/* What comes with a message, in this node's numbers */
+static struct zc_value received(const struct run *run, const struct act *act, u32 i)
+{
+	struct zc_value value = run->sent[act->message + i];
+
+	if (run->c->rows == 1)
+		return zc_exprs_raise(&run->exprs, value, act->turn.peer);
+	return value;
+}
+
+/* Carry out a turn for the i-th of its segments */
+static int run_segment(struct run *run, const struct act *act, u32 i)
+{
+	bool local = act->turn.peer == ZC_NONE;
+	struct zc_value value = {}, other = {};
+	int err = 0;
+
+	switch (act->step->kind) {
+	case ZCOLL_STEP_SEND:
+		return send(run, act);
+	case ZCOLL_STEP_FOLD:
+		value = local ? source(run, act) : received(run, act, i);
+		if (!(act->step->flags & ZCOLL_STEP_STORE)) {
+			other = local ? *place_of(run, act, act->turn.dst) : source(run, act);
+			err = fold(run, act, other, value, &value);
+		}
+		break;
+	case ZCOLL_STEP_DELIVER:
+		value = received(run, act, i);
+		*place_of(run, act, ZC_NONE) = value;
+		return 0;
+	case ZCOLL_STEP_FINAL:
+		*place_of(run, act, ZC_NONE) = source(run, act);
+		return 0;
+	default:
+		value = source(run, act);
+	}
+	if (!err)
+		put(run, act, value);
+	return err;
+}
+
+/* Messages on the longest chain that ends with this turn */
+static u32 depth_of(const struct run *run, const struct act *act)
+{
+	u32 most = 0, i;
+	struct zc_at on;
+
+	for (i = 0; i < ZC_WAITS_DATA; i++) {
+		u32 depth;
+
+		if (zc_proof_wait(run->c, &act->at, act->turn.peer, i, &on) == ZC_WAIT_NONE)
+			continue;
+		depth = run->depth[zc_proof_turn(run->c, &on)] + (i == ZC_WAITS_OWN);
+		if (depth > most)
+			most = depth;
+	}
+	return most;
+}
+
+static int run_turn(void *arg, const struct zc_at *at, u32 peer)
+{
+	struct run *run = arg;
+	const struct zcoll_plan *plan = run->c->plan;
+	struct act act = { .step = &plan->steps[at->step], .at = *at };
+	u32 turn = zc_proof_turn(run->c, at), i;
+	int err = zc_step_turn(plan, act.step, at->v, at->t, &act.turn);
+
+	if (act.step->kind == ZCOLL_STEP_SEND)
+		run->message[turn] = run->nsent;
+	if (zc_step_receives(act.step)) {
+		struct zc_at from;
+
+		zc_proof_wait(run->c, at, peer, ZC_WAITS_OWN, &from);
+		act.message = run->message[zc_proof_turn(run->c, &from)];
+	}
+	for (i = 0; i < act.step->count && !err; i++) {
+		act.segment = zc_range_at(&act.turn.range, i);
+		err = run_segment(run, &act, i);
+	}
+	run->depth[turn] = depth_of(run, &act);
+	if (run->depth[turn] > run->c->facts->rounds)
+		run->c->facts->rounds = run->depth[turn];
+	if (!err && run->ends)
+		err = zc_ends_visit(run->ends, at, peer);
+	return err;
+}
+
+/**
+ * struct outputs - what the outputs have to be, and are
+ * @tree: the fixed tree over all members
+ * @members: set of all members
+ * @seen: the last value that was found to be right
+ * @first: by segment: the value at the first node that has it as an output
+ * @same: all nodes that have a segment have the same value
+ * @ordered: and it is the fixed tree
+ */
+struct outputs {
+	struct zc_value tree;
+	u32 members;
+	struct zc_value seen;
+	struct zc_value *first;
+	bool same;
+	bool ordered;
+};
+
+/* The only node that contributes to a segment, where nothing is reduced; ZC_NONE: all do */
+static u32 owner_of(const struct zcoll_plan *plan, u32 segment)
+{
+	switch (plan->collective) {
+	case ZCOLL_ALLGATHER:
+		return segment;
+	case ZCOLL_BROADCAST:
+		return 0;
+	}
+	return ZC_NONE;
+}
+
+/*
+ * Do all contribute to this value that must? None does twice, as fold() has seen; and where
+ * there is one owner, no other node has inputs.
+ */
+static int check_whole(struct run *run, struct outputs *out, const struct zc_at *at,
+		       u32 segment, struct zc_value value)
+{
+	u32 owner = owner_of(run->c->plan, segment), need = out->members, set, lacks;
+	struct zc_sets *sets = &run->exprs.sets;
+
+	if (zc_value_same(value, owner == ZC_NONE ? out->seen : zc_exprs_leaf(owner)))
+		return 0;
+	if (owner != ZC_NONE)
+		need = zc_sets_add(sets, ZC_SET_EMPTY, owner);
+	set = zc_exprs_set(&run->exprs, value);
+	if (set == ZC_SET_NONE || need == ZC_SET_NONE)
+		return -ENOMEM;
+	lacks = zc_sets_lacks(sets, set, need);
+	if (lacks != ZC_SET_NONE)
+		return zc_proof_refuse(run->c, at, "segment %u lacks the contribution of node %u "
+				       "at the end", segment, lacks);
+	out->seen = value;
+	return 0;
+}
+
+/* Compare the values of the same segment at different nodes, and with the fixed tree */
+static void compare(struct run *run, struct outputs *out, u32 segment, struct zc_value value)
+{
+	const u32 nodes = run->c->plan->nodes;
+	u32 first = segment;
+
+	if (owner_of(run->c->plan, segment) != ZC_NONE)
+		return;
+	if (!zc_value_same(value, out->tree))
+		out->ordered = false;
+	if (run->c->rows == 1) {
+		/* Raised by 1 it is what the next node has, and so on */
+		if (!zc_value_same(zc_exprs_raise(&run->exprs, value, 1), out->tree))
+			out->ordered = false;
+		/* What another node has of segment 0 */
+		value = zc_exprs_raise(&run->exprs, value, nodes - segment % nodes);
+		first = 0;
+	}
+	if (!out->first[first].expr)
+		out->first[first] = value;
+	else if (!zc_value_same(value, out->first[first]))
+		out->same = false;
+}
+
+static int check_output(struct run *run, struct outputs *out, u32 v, u32 segment)
+{
+	const struct zc_value *value = &run->data[(size_t)v * run->c->plan->segments + segment];
+	struct zcoll_plan_facts *facts = run->c->facts;
+	struct zc_at at = { v, ZC_NONE, ZC_NONE };
+
+	if (!zc_plan_has_output(run->c->plan, v, segment))
+		return 0;
+	if (!*facts->order)
+		zc_exprs_print(&run->exprs, *value, facts->order, sizeof(facts->order));
+	compare(run, out, segment, *value);
+	return check_whole(run, out, &at, segment, *value);
+}
+
+static int check_outputs(struct run *run)
+{
+	const struct zcoll_plan *plan = run->c->plan;
+	struct outputs out = { .same = true, .ordered = true };
+	struct zc_at nowhere = { ZC_NONE, ZC_NONE, ZC_NONE };
+	int err = zc_exprs_tree(&run->exprs, 0, plan->members, &out.tree);
+	u32 v, segment;
+
+	out.first = calloc(plan->segments, sizeof(*out.first));
+	out.members = zc_sets_first(&run->exprs.sets, plan->members);
+	if (!out.first || out.members == ZC_SET_NONE)
+		err = -ENOMEM;
+	for (v = 0; v < run->c->rows && !err; v++)
+		for (segment = 0; segment < plan->segments && !err; segment++)
+			err = check_output(run, &out, v, segment);
+	free(out.first);
+	run->c->facts->same_bits = out.same;
+	run->c->facts->ordered = out.same && out.ordered;
+	if (!err && plan->flags & ZCOLL_PLAN_ORDERED && !run->c->facts->ordered)
+		err = zc_proof_refuse(run->c, &nowhere, "the plan promises the fixed tree's order, "
+				      "but reduces in this one: %.400s", run->c->facts->order);
+	return err;
+}
+
+static int run_init(struct run *run)
+{
+	const struct zcoll_plan *plan = run->c->plan;
+	const size_t rows = run->c->rows;
+
+	if (zc_exprs_init(&run->exprs, plan->nodes))
+		return -ENOMEM;
+	run->data = calloc(rows * plan->segments, sizeof(*run->data));
+	run->scratch = calloc(rows * plan->scratch + 1, sizeof(*run->scratch));
+	run->message = calloc((size_t)run->c->turns + 1, sizeof(*run->message));
+	run->depth = calloc((size_t)run->c->turns + 1, sizeof(*run->depth));
+	if (!run->data || !run->scratch || !run->message || !run->depth)
+		return -ENOMEM;
+	if (plan->collective != ZCOLL_BARRIER && !(plan->flags & ZCOLL_PLAN_AGREED))
+		return 0;
+	run->ends = zc_ends_new(run->c);
+	return run->ends ? 0 : -ENOMEM;
+}
+
+/**
+ * zc_proof_run - run the plan, and show that its outputs are right
+ * @c: proof; messages are paired
+ *
+ * Return: 0, -ENOMEM or a refusal.
+ */
+int zc_proof_run(struct zc_proof *c)
+{
+	struct run run = { .c = c };
+	int err = run_init(&run);
+
+	if (!err)
+		err = zc_proof_order(c, run_turn, &run);
+	if (!err)
+		err = check_outputs(&run);
+	if (!err && run.ends)
+		err = zc_ends_check(run.ends);
+	zc_ends_free(run.ends);
+	zc_exprs_free(&run.exprs);
+	free(run.data);
+	free(run.scratch);
+	free(run.sent);
+	free(run.message);
+	free(run.depth);
+	return err;
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR MIT
+/*
+ * "binomial" and "knomial": reduce to node 0 and broadcast from there along a k-nomial
+ * tree (see tree.c), all-reduce and barrier by the one and then the other. R. Thakur, R.
+ * Rabenseifner and W. Gropp, Optimization of Collective Communication Operations in
+ * MPICH, IJHPCA 19(1), 2005; k: N. Wilkins et al., Generalized Collective Algorithms for
+ * the Exascale Era, CLUSTER 2023.
+ */
+#include "gen.h"
+
+static int zc_gen_tree(struct zc_build *build, u32 radix)
+{
+	struct zcoll_plan *plan = build->plan;
+	struct zc_waits folded = { .n = 0 }, sent = { .n = 0 };
+	struct zcoll_after ready, quiet = { 0 };
+	struct zcoll_step own;
+
+	if (plan->collective == ZCOLL_REDUCE)
+		plan->acc = plan->nodes > radix + 1;
+	if (plan->collective == ZCOLL_ALLREDUCE && radix == 2)
+		plan->flags |= ZCOLL_PLAN_ORDERED;
+	if (plan->collective == ZCOLL_BROADCAST) {
+		own = zc_row(build, ZCOLL_STEP_FINAL);
+		zc_between(&own, 0, 0);
+		own.flags = ZCOLL_STEP_FIRST;
+		ready = zc_on_slice(zc_add(build, &own), 0);
+	} else {
+		zc_tree_reduce(build, radix, plan->nodes, true, &folded, &sent);
+		ready = zc_on_slice(folded.on[folded.n - 1].step, 0);
+		quiet = zc_join(build, &sent);
+	}
+	if (plan->collective != ZCOLL_REDUCE)
+		zc_tree_broadcast(build, radix, plan->nodes, ready, quiet);
+	return 0;
+}
+
+int zc_gen_binomial(struct zc_build *build)
+{
+	return zc_gen_tree(build, 2);
+}
+
+int zc_gen_knomial(struct zc_build *build)
+{
+	return zc_gen_tree(build, build->spec->radix ? build->spec->radix : 4);
+}

@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR MIT
+/*
+ * The cost model: closed forms of LogGP time for the known algorithms.
+ *
+ * Vocabulary: n bytes of the operation, N nodes; alpha = L + 2o; a message of m bytes
+ * takes alpha + (m-1)G, and gamma m if it is folded. It goes in *slices*, so that while one
+ * is folded the next is on the wire; between two slices passes the *cadence*, the longest
+ * of what each of the serial parts needs for one: NIC (g, (s-1)G) and processor (o to send
+ * one, o to receive one, gamma s).
+ *
+ * The forms are composed of four shapes:
+ *
+ *	message		one message, while each node sends one and receives one
+ *	stream		messages to or from several peers that do not wait for each other
+ *	chain		messages each of which waits for the one before, round a ring
+ *	pipe		one message that is handed on, slice by slice
+ *
+ * Sources: Chan, Heimlich, Purkayastha, van de Geijn, "Collective communication: theory,
+ * practice, and experience", CCPE 19(13), 2007; Thakur, Rabenseifner, Gropp,
+ * "Optimization of Collective Communication Operations in MPICH", IJHPCA 19(1), 2005;
+ * Traeff, "Optimal, non-pipelined reduce-scatter and allreduce algorithms" (circulant);
+ * Sanders, Speck, Traeff, "Two-tree algorithms for full bandwidth broadcast, reduction and
+ * scan", Parallel Computing 35(12), 2009. lib/plan/cost.c times the plans themselves; the
+ * tests hold the forms against it.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "model.h"
+
+#define EAGER 8192.0	/* bytes that need no grant, as in cost.c */
+
+struct model {
+	const struct zcoll_fabric *fabric;
+	double slice;		/* bytes */
+	uint32_t collective;
+	uint32_t nodes;
+	uint32_t radix;
+	const uint32_t *levels;
+};
+
+/* ---- the shapes ---- */
+
+static double alpha(const struct model *m)
+{
+	return m->fabric->latency + 2 * m->fabric->overhead;
+}
+
+static double wire(const struct model *m, double bytes)
+{
+	return fmax(bytes - 1, 0) * m->fabric->per_byte;
+}
+
+static double folding(const struct model *m, double bytes, bool folds)
+{
+	return folds ? bytes * m->fabric->per_byte_folded : 0;
+}
+
+static double slices(const struct model *m, double bytes)
+{
+	return fmax(1, ceil(bytes / m->slice));
+}
+
+static double cadence(const struct model *m, double bytes, bool folds)
+{
+	double nic = fmax(m->fabric->gap, wire(m, bytes));
+
+	return fmax(nic, 2 * m->fabric->overhead + folding(m, bytes, folds));
+}
+
+/*
+ * @count messages that do not wait for each other. The processor sends while the first are
+ * on the way; it may be busy for longer than that.
+ */
+static double stream(const struct model *m, double count, double bytes, bool folds)
+{
+	double slice = fmin(bytes, m->slice), k = count * slices(m, bytes);
+	double rest = count * (slices(m, bytes) * slice - bytes);	/* last ones are shorter */
+	double work = m->fabric->overhead + folding(m, slice, folds);
+	double beat = fmax(fmax(m->fabric->gap, wire(m, slice)), work);
+	double flow = alpha(m) + (k - 1) * beat - rest * m->fabric->per_byte + wire(m, slice) +
+		      folding(m, slice, folds);
+
+	return count < 1 ? 0 : fmax(flow, k * (work + m->fabric->overhead));
+}
+
+/* The same, each message in one piece */
+static double whole(const struct model *m, double count, double bytes)
+{
+	struct model uncut = *m;
+
+	uncut.slice = fmax(bytes, 1);
+	return stream(&uncut, count, bytes, false);
+}
+
+static double message(const struct model *m, double bytes, bool folds)
+{
+	return stream(m, 1, bytes, folds);
+}
+
+/* @hops messages, each of which waits, slice by slice, for the one before */
+static double chain(const struct model *m, double hops, double bytes, bool folds)
+{
+	double slice = fmin(bytes, m->slice), k = slices(m, bytes);
+	double hop = alpha(m) + wire(m, slice) + folding(m, slice, folds);
+	double beat = cadence(m, slice, folds);
+
+	if (hops < 1)
+		return 0;
+	return hop + (hops - 1) * fmax(hop, k * beat) + (k - 1) * beat;
+}
+
+/* One message, over @hops nodes, each of which hands on what it has got */
+static double pipe(const struct model *m, double hops, double bytes, bool folds)
+{
+	double slice = fmin(bytes, m->slice);
+
+	return hops * (alpha(m) + wire(m, slice) + folding(m, slice, folds)) +
+	       (slices(m, bytes) - 1) * cadence(m, slice, folds);
+}
+
+/*
+ * Before the first message into outputs or scratch comes a grant, if it is not small; those
+ * for later ones come while others are on the way
+ */
+static double grant(const struct model *m, double bytes)
+{
+	return bytes > EAGER ? alpha(m) : 0;
+}
+
+/* ---- reduce-scatter and all-gather of n bytes in few rounds, for any N ---- */
+
+/* A round: the blocks beyond @kept of @all go @kept, 2 @kept, ... nodes further on */
+static double skip(const struct model *m, uint32_t all, uint32_t kept, double block, bool folds)
+{
+	double peers = ceil((double)(all - kept) / kept);
+
+	return stream(m, peers, (all - kept) * block / peers, folds);
+}
+
+/* Traeff's skips: N, ceil(N / radix), ..., 1; halving where N is 2^k and radix 2 */
+static double skips(const struct model *m, uint32_t nodes, uint32_t radix, double bytes,
+		    bool folds)
+{
+	uint32_t all = nodes, kept;
+	double ns = 0;
+
+	for (; all > 1; all = kept) {
+		kept = (all + radix - 1) / radix;
+		ns += skip(m, all, kept, bytes / nodes, folds);
+	}
+	return ns;
+}
+
+/* Bruck's skips: N, and the powers of the radix below it */
+static double powers(const struct model *m, uint32_t nodes, uint32_t radix, double bytes,
+		     bool folds)
+{
+	uint64_t kept, all;
+	double ns = 0;
+
+	for (kept = 1; kept < nodes; kept = all) {
+		all = kept * radix;
+		ns += skip(m, all < nodes ? all : nodes, kept, bytes / nodes, folds);
+	}
+	return ns;
+}
+
+static double rounds(uint32_t nodes, uint32_t radix)
+{
+	uint64_t power = 1;
+	uint32_t count = 0;
+
+	for (; power < nodes; power *= radix)
+		count++;
+	return count;
+}
+
+/* The largest power of @radix that is at most @nodes */
+static uint32_t power_below(uint32_t radix, uint32_t nodes)
+{
+	uint32_t power = 1;
+
+	while (nodes / radix >= power)
+		power *= radix;
+	return power;
+}
+
+/* ---- the algorithms; NAN: there is no such form ---- */
+
+/* Both halves of an all-reduce or a barrier, or the one that is asked for. @first: bytes
+ * of its first message */
+static double halves(const struct model *m, double scatter, double gather, double first)
+{
+	switch (m->collective) {
+	case ZCOLL_REDUCE_SCATTER:
+	case ZCOLL_REDUCE:
+		return scatter;
+	case ZCOLL_ALLGATHER:
+	case ZCOLL_BROADCAST:
+		return grant(m, fmin(first, m->slice)) + gather;
+	default:
+		return scatter + gather;
+	}
+}
+
+static double ring(const struct model *m, double n)
+{
+	double hops = m->nodes - 1, part = n / m->nodes;
+
+	if (m->collective == ZCOLL_BROADCAST || m->collective == ZCOLL_REDUCE)
+		return pipe(m, hops, n, m->collective == ZCOLL_REDUCE);
+	if (m->collective == ZCOLL_BARRIER)
+		return 2 * pipe(m, hops, 0, false);
+	return halves(m, chain(m, hops, part, true), chain(m, hops, part, false), part);
+}
+
+/* What comes is kept, and folded at the end; only the last fold is hidden by the gather */
+static double pairwise(const struct model *m, double n)
+{
+	double peers = m->nodes - 1, part = n / m->nodes;
+	double fold = folding(m, (peers - (m->collective == ZCOLL_ALLREDUCE)) * part, true);
+
+	if (m->collective == ZCOLL_REDUCE_SCATTER)
+		return grant(m, part) + whole(m, peers, part) + fold;
+	return grant(m, part) + whole(m, peers, part) +
+	       (m->collective == ZCOLL_ALLREDUCE ? fold + skips(m, m->nodes, 2, n, false) : 0);
+}
+
+static double circulant(const struct model *m, double n)
+{
+	uint32_t radix = m->radix ? m->radix : 2;
+
+	if (m->collective == ZCOLL_BARRIER)
+		return rounds(m->nodes, radix) * stream(m, radix - 1, 0, false);
+	return halves(m, skips(m, m->nodes, radix, n, true),
+		      skips(m, m->nodes, radix, n, false), n / m->nodes);
+}
+
+static double bruck(const struct model *m, double n)
+{
+	uint32_t radix = m->radix ? m->radix : 2;
+
+	if (m->collective == ZCOLL_BARRIER)
+		return rounds(m->nodes, radix) * stream(m, radix - 1, 0, false);
+	return halves(m, powers(m, m->nodes, radix, n, true),
+		      powers(m, m->nodes, radix, n, false), n / m->nodes);
+}
+
+/*
+ * Radix 2: a chain over all rounds. Larger: in a round, each digit's value comes in one
+ * piece, and then they are folded. What is beyond the core joins before and gets the
+ * result after.
+ */
+static double recursive_doubling(const struct model *m, double n)
+{
+	uint32_t radix = m->radix ? m->radix : 2, stride, digit;
+	uint32_t power = power_below(radix, m->nodes), core = m->nodes / power * power;
+	double extras = m->nodes - core, ns = grant(m, n);
+
+	if (m->collective == ZCOLL_ALLGATHER)
+		return grant(m, fmin(n / m->nodes, m->slice)) + powers(m, core, 2, n, false) +
+		       (extras > 0 ? alpha(m) + message(m, n, false) : 0);
+	for (stride = 1; stride < core; stride *= digit) {
+		digit = fmin(radix, core / stride);
+		ns += whole(m, digit - 1, n) + folding(m, (digit - 1) * n, true);
+	}
+	if (radix == 2)
+		ns = chain(m, log2(core), n, true);
+	if (extras > 0)
+		ns += stream(m, ceil(extras / core), n, true);
+	/* where at most half of the core has extras, they wait while others do, and no longer */
+	return ns + (extras > core / 2 ? stream(m, ceil(extras / core), n, false) :
+		     extras > 0 ? wire(m, n) : 0);
+}
+
+static double halving_doubling(const struct model *m, double n)
+{
+	uint32_t power = power_below(2, m->nodes);
+	bool rest = m->nodes > power;
+
+	if (m->collective == ZCOLL_REDUCE)
+		return skips(m, power, 2, n, true) + skips(m, power, 2, n, false) +
+		       (rest ? message(m, n, true) : 0);
+	return halves(m, skips(m, power, 2, n, true) + (rest ? message(m, n, true) : 0),
+		      skips(m, power, 2, n, false) + (rest ? message(m, n, false) : 0), n / power);
+}
+
+/* What a digit of a node's number costs on the way from the root: @j - 1 go before it */
+static double digit_ns(uint32_t j, uint32_t radix, double hop, double beat)
+{
+	return j ? hop + (j - 1) * beat : (radix - 1) * beat;
+}
+
+/* The longest way from the root of a k-nomial tree, or to it, over all numbers of nodes */
+static double longest(uint32_t nodes, uint32_t radix, double hop, double beat)
+{
+	double free = digit_ns(radix - 1, radix, hop, beat);	/* the most a digit costs */
+	double head = 0, most = 0, less;
+	uint32_t last = nodes - 1, power = power_below(radix, last), digits = 0, digit;
+
+	for (digit = power; digit > 1; digit /= radix)
+		digits++;
+	for (; power; power /= radix) {
+		digit = last / power % radix;
+		/* this digit less by one, and all below as they like */
+		less = digit > 1 || (digit && head > 0) ?
+		       digit_ns(digit - 1, radix, hop, beat) : 0;
+		if (digit)
+			most = fmax(most, head + less + digits * free);
+		head += digit_ns(digit, radix, hop, beat);
+		if (digits)
+			digits--;
+	}
+	return fmax(most, head);
+}
+
+static double knomial(const struct model *m, double n, uint32_t radix)
+{
+	double up = message(m, n, true), down = message(m, n, false);
+
+	return halves(m, longest(m->nodes, radix, up, stream(m, 2, n, true) - up),
+		      longest(m->nodes, radix, down, stream(m, 2, n, false) - down), n);
+}
+
+static double tree(const struct model *m, double n)
+{
+	return knomial(m, n, m->radix ? m->radix : 4);
+}
+
+static double binomial(const struct model *m, double n)
+{
+	return knomial(m, n, 2);
+}
+
+/*
+ * Two binary trees, each for one half, in which each node is once inside and once a leaf.
+ * A root has one child; for a broadcast or reduce between two nodes it is that of both.
+ */
+static double double_tree(const struct model *m, double n)
+{
+	bool rooted = m->collective == ZCOLL_BROADCAST || m->collective == ZCOLL_REDUCE;
+	double slice = fmin(n / 2, m->slice), more = slices(m, n / 2) - 1;
+	double levels = rounds(m->nodes, 2) - 1;
+	double busy = m->nodes > 2 || rooted ? 2 : 1;	/* messages of a node for each slice */
+
+	return halves(m, levels * stream(m, 2, slice, true) + message(m, slice, true) +
+			 busy * more * cadence(m, slice, true),
+		      levels * stream(m, 2, slice, false) + message(m, slice, false) +
+		      busy * more * cadence(m, slice, false), n);
+}
+
+/*
+ * From the leaves to the top, and back, slice by slice; the top is not the root of the
+ * operation
+ */
+static double aggregator(const struct model *m, double n)
+{
+	uint32_t radix = m->radix ? m->radix : 8, below = m->nodes, count;
+	double slice = fmin(n, m->slice), more = slices(m, n) - 1, most = 0, children;
+	double up = 0, down = 0, extra = message(m, slice, false);
+
+	for (; below > 1 || !most; below = count) {
+		count = (below + radix - 1) / radix;
+		children = ceil((double)below / count);
+		most = fmax(most, children);
+		up += stream(m, children, slice, true);
+		down += stream(m, children, slice, false);
+	}
+	/* going up and coming down do not hinder each other */
+	if (m->collective == ZCOLL_ALLREDUCE || m->collective == ZCOLL_BARRIER)
+		return up + down + more * most * cadence(m, slice, true);
+	if (m->collective == ZCOLL_REDUCE)
+		return up + extra + more * most * cadence(m, slice, true);
+	return down + extra + more * fmax(most - 1, 1) * cadence(m, slice, false);
+}
+
+/* The largest divisor up to the square root: how the generator splits nodes in groups */
+static uint32_t divisor(uint32_t nodes)
+{
+	uint32_t best = 1, d;
+
+	for (d = 2; d * d <= nodes; d++)
+		if (nodes % d == 0)
+			best = d;
+	return best;
+}
+
+/* For a prime number of nodes: trees in groups, and the leaders all-reduce */
+static double leaders(const struct model *m, double n)
+{
+	uint32_t size = 2, heads;
+	double trees;
+	bool lone;	/* the last group would be one node, and goes with the one before */
+
+	while (4 * size * size <= m->nodes)
+		size *= 2;
+	lone = m->nodes % size == 1;
+	heads = m->nodes / size + !lone;
+	trees = rounds(size, 2) + lone;
+	return trees * (message(m, n, true) + message(m, n, false)) +
+	       skips(m, heads, 2, n, true) + skips(m, heads, 2, n, false);
+}
+
+/* Scatter in the groups, then between them, and so on; and gather the other way */
+static double hierarchical(const struct model *m, double n)
+{
+	uint32_t inner = divisor(m->nodes), own[] = { inner, m->nodes / inner, 0 }, i;
+	const uint32_t *levels = m->levels[0] ? m->levels : own;
+	double ns = 0, part = n;
+
+	if (m->collective == ZCOLL_ALLREDUCE && !m->levels[0] && inner == 1 && m->nodes > 4)
+		return leaders(m, n);
+	for (i = 0; i < ZCOLL_PLAN_LEVELS && levels[i]; i++) {
+		if (m->collective == ZCOLL_BARRIER)
+			ns += rounds(levels[i], 2) * alpha(m);
+		else
+			ns += skips(m, levels[i], 2, part, true) +
+			      skips(m, levels[i], 2, part, false);
+		part /= levels[i];
+	}
+	return ns;
+}
+
+static double local(const struct model *m, double n)
+{
+	return m->nodes == 1 && n >= 0 ? 0 : NAN;
+}
+
+static const struct {
+	const char *algo;
+	double (*time)(const struct model *m, double n);
+} forms[] = {
+	{ "ring", ring }, { "pairwise", pairwise }, { "circulant", circulant },
+	{ "recursive-doubling", recursive_doubling },
+	{ "halving-doubling", halving_doubling }, { "binomial", binomial }, { "knomial", tree },
+	{ "double-tree", double_tree }, { "bruck", bruck },
+	{ "hierarchical", hierarchical }, { "aggregator", aggregator }, { "local", local },
+};
+
+/**
+ * zcoll_plan_estimate - the time of a known algorithm, by its closed form
+ * @spec: algorithm, collective, nodes and parameters
+ * @fabric: fabric
+ * @bytes: of the operation
+ * @slice: bytes of a slice; 0: ZCOLL_SLICE_DEFAULT
+ *
+ * Return: ns; not a number where there is no form.
+ */
+double zcoll_plan_estimate(const struct zcoll_plan_spec *spec,
+			   const struct zcoll_fabric *fabric, uint64_t bytes, uint64_t slice)
+{
+	const struct model model = {
+		.fabric = fabric, .slice = slice ? slice : ZCOLL_SLICE_DEFAULT,
+		.collective = spec->collective, .nodes = spec->nodes, .radix = spec->radix,
+		.levels = spec->levels,
+	};
+	unsigned int i;
+
+	for (i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
+		if (!strcmp(forms[i].algo, spec->algo))
+			return forms[i].time(&model, spec->collective == ZCOLL_BARRIER ? 0 : bytes);
+	return NAN;
+}
+
+/**
+ * zcoll_plan_bound - what plans are compared with
+ * @collective: ZCOLL_ALLREDUCE ...
+ * @nodes: nodes
+ * @fabric: fabric
+ * @bytes: of the operation
+ *
+ * Return: ns: ceil(log2 nodes) messages in a row, and the least number of bytes on the
+ * wire of each node, one after the other. (A node that sends to several others at once can
+ * be below that where o is small.)
+ */
+double zcoll_plan_bound(uint32_t collective, uint32_t nodes,
+			const struct zcoll_fabric *fabric, uint64_t bytes)
+{
+	double wires[ZCOLL_NR_COLLECTIVES] = {
+		[ZCOLL_ALLREDUCE] = 2, [ZCOLL_REDUCE_SCATTER] = 1, [ZCOLL_ALLGATHER] = 1,
+		[ZCOLL_BROADCAST] = 1, [ZCOLL_REDUCE] = 1,
+	};
+	bool whole = collective == ZCOLL_BROADCAST || collective == ZCOLL_REDUCE;
+	double share = whole && nodes > 1 ? 1 : (double)(nodes - 1) / nodes;
+
+	return rounds(nodes, 2) * (fabric->latency + 2 * fabric->overhead) +
+	       wires[collective] * share * bytes * fabric->per_byte;
+}
