@@ -2,9 +2,13 @@
 #
 # The command zcoll, and the example that make run trains.
 
-ZCOLL_OBJS := $(patsubst %,$(B)/tools/%.o,zcoll cmd_help cmd_info cmd_run \
+CALIBRATE_ISA := $(if $(findstring x86_64,$(shell $(CC) -dumpmachine)),x86_64,other)
+ZCOLL_OBJS := $(patsubst %,$(B)/tools/%.o,zcoll cmd_calibrate cmd_help cmd_info cmd_run \
 	cmd_allreduce cmd_perf perf_measure perf_report pattern reference launch \
-	rank relay array npy session progress parse msg)
+	rank relay array npy session progress parse msg suggest \
+	$(addprefix plan/,cmd_plan make show check cost select options read rounds words svg) \
+	$(addprefix calibrate/,wire measure fold isa_$(CALIBRATE_ISA)))
+include tools/sim/build.mk
 DIGITS_OBJS := $(patsubst %,$(B)/tools/examples/%.o,digits)
 OBJS += $(ZCOLL_OBJS) $(DIGITS_OBJS)
 
@@ -13,7 +17,7 @@ OBJS += $(ZCOLL_OBJS) $(DIGITS_OBJS)
 TOOLS_LIBS := $(B)/lib/libzcoll.so.0 -Wl,-rpath,'$$ORIGIN/../lib' -lm
 
 $(B)/tools/zcoll: LDLIBS := $(TOOLS_LIBS) -ljansson
-$(B)/tools/zcoll: $(ZCOLL_OBJS) $(B)/lib/libzcoll.so.0
+$(B)/tools/zcoll: $(ZCOLL_OBJS) $(B)/engine/libzcengine.a $(B)/engine/libzcplan.a $(B)/lib/libzcoll.so.0
 	$(link)
 
 $(B)/tools/digits: LDLIBS := $(TOOLS_LIBS)

@@ -25,10 +25,13 @@ struct command {
 };
 
 extern const struct command cmd_allreduce;
+extern const struct command cmd_calibrate;
 extern const struct command cmd_help;
 extern const struct command cmd_info;
 extern const struct command cmd_perf;
+extern const struct command cmd_plan;
 extern const struct command cmd_run;
+extern const struct command cmd_sim;
 
 /* All subcommands in the order of the list, ended by NULL */
 extern const struct command *const commands[];

@@ -8,51 +8,11 @@
 
 #include "cmd.h"
 #include "msg.h"
+#include "suggest.h"
 
-#define NAME_LEN 32
-
-static size_t min3(size_t a, size_t b, size_t c)
+static const char *command_name(unsigned int i)
 {
-	size_t m = a < b ? a : b;
-
-	return m < c ? m : c;
-}
-
-/* Levenshtein distance: insertions, deletions and replacements from a to b */
-static size_t distance(const char *a, const char *b)
-{
-	size_t row[NAME_LEN + 1], diagonal, above, i, j, n = strlen(b);
-
-	if (n > NAME_LEN || strlen(a) > NAME_LEN)
-		return NAME_LEN;
-	for (j = 0; j <= n; j++)
-		row[j] = j;
-	for (i = 0; a[i]; i++) {
-		diagonal = row[0];
-		row[0] = i + 1;
-		for (j = 0; j < n; j++) {
-			above = row[j + 1];
-			row[j + 1] = min3(above + 1, row[j] + 1, diagonal + (a[i] != b[j]));
-			diagonal = above;
-		}
-	}
-	return row[n];
-}
-
-static const char *closest(const char *name)
-{
-	const char *best = NULL;
-	size_t d, least = 4;	/* further away is another word */
-	int i;
-
-	for (i = 0; commands[i]; i++) {
-		d = distance(name, commands[i]->name);
-		if (d < least && d < strlen(commands[i]->name)) {
-			least = d;
-			best = commands[i]->name;
-		}
-	}
-	return best;
+	return commands[i] ? commands[i]->name : NULL;
 }
 
 const struct command *command_find(const char *name)
@@ -63,7 +23,7 @@ const struct command *command_find(const char *name)
 	for (i = 0; commands[i]; i++)
 		if (!strcmp(commands[i]->name, name))
 			return commands[i];
-	near = closest(name);
+	near = suggest(name, command_name);
 	if (near)
 		usage("no subcommand '%s'; did you mean '%s'?", name, near);
 	else

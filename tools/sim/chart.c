@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR MIT
+/*
+ * Charts in SVG; see chart.h. Two panels stand in a row. Axes have a line for each
+ * power of 10 (times, ns) and of 1024 or 32 (bytes).
+ */
+#include <math.h>
+
+#include "chart.h"
+
+#define WIDTH	460	/* of a panel's axes */
+#define HEIGHT	300
+#define LEFT	70
+#define TOP	90
+#define STEP_X	(WIDTH + LEFT + 30)
+#define STEP_Y	(HEIGHT + 90)
+
+/* Okabe and Ito's colours, which those who are colour-blind can tell apart, and more */
+static const char *const colours[] = {
+	"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8b4513",
+	"#7f7f7f", "#6a3d9a", "#b15928", "#1b9e77", "#a6761d",
+};
+
+static const char *colour(const struct chart_line *line, int i)
+{
+	return line->bound ? "#000" : colours[i % (int)(sizeof(colours) / sizeof(colours[0]))];
+}
+
+static void stroke(FILE *out, const struct chart_line *line, int i)
+{
+	fprintf(out, "fill=\"none\" stroke=\"%s\" stroke-width=\"%s\"%s", colour(line, i),
+		line->bound ? "2" : "1.5", line->bound ? " stroke-dasharray=\"6 4\"" : "");
+}
+
+void chart_begin(FILE *out, const char *title, int panels, const struct chart_panel *legend)
+{
+	int width = 2 * STEP_X, height = TOP + (panels + 1) / 2 * STEP_Y, i;
+
+	fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+		"viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"11\">\n"
+		"<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
+		"<text x=\"%d\" y=\"20\" font-size=\"15\">%s</text>\n",
+		width, height, width, height, LEFT, title);
+	for (i = 0; i < legend->nlines; i++) {
+		int x = LEFT + i % 6 * 170, y = 40 + i / 6 * 16;
+
+		fprintf(out, "<path d=\"M%d %dh24\" ", x, y);
+		stroke(out, &legend->lines[i], i);
+		fprintf(out, "/><text x=\"%d\" y=\"%d\">%s</text>\n", x + 30, y + 4,
+			legend->lines[i].name);
+	}
+}
+
+/* A range of powers of ten around all values */
+static void range(const struct chart_panel *panel, double *low, double *high)
+{
+	int i, j;
+
+	*low = HUGE_VAL;
+	*high = 0;
+	for (i = 0; i < panel->nlines; i++)
+		for (j = 0; j < panel->points; j++) {
+			double y = panel->lines[i].y[j];
+
+			if (y <= 0)
+				continue;
+			*low = fmin(*low, y);
+			*high = fmax(*high, y);
+		}
+	*low = *high ? floor(log10(*low)) : 0;
+	*high = *high ? ceil(log10(*high)) : 1;
+	if (*high == *low)
+		*high += 1;
+}
+
+static double x_at(const struct chart_panel *panel, double x)
+{
+	double first = log2(panel->x[0]), last = log2(panel->x[panel->points - 1]);
+
+	return last > first ? (log2(x) - first) / (last - first) * WIDTH : 0;
+}
+
+static void axis_x(FILE *out, const struct chart_panel *panel)
+{
+	static const char units[] = " KMGT";
+	double x;
+	int power;
+
+	for (power = 0; power <= 40; power += 5) {
+		x = exp2(power);
+		if (x < panel->x[0] || x > panel->x[panel->points - 1])
+			continue;
+		fprintf(out, "<path d=\"M%.1f 0v%d\" stroke=\"#ddd\"/>"
+			"<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%d %.*s%s</text>\n",
+			x_at(panel, x), HEIGHT, x_at(panel, x), HEIGHT + 16, 1 << power % 10,
+			power >= 10, units + power / 10, power >= 10 ? "iB" : "B");
+	}
+}
+
+static void axis_y(FILE *out, double low, double high)
+{
+	static const char *const units[] = { "ns", "us", "ms", "s" };
+	int power;
+
+	for (power = (int)low; power <= (int)high; power++) {
+		double y = HEIGHT - (power - low) / (high - low) * HEIGHT;
+		int unit = power < 0 ? 0 : power / 3 > 3 ? 3 : power / 3;
+
+		fprintf(out, "<path d=\"M0 %.1fh%d\" stroke=\"#ddd\"/>"
+			"<text x=\"-6\" y=\"%.1f\" text-anchor=\"end\">%g %s</text>\n",
+			y, WIDTH, y + 4, pow(10, power - 3 * unit), units[unit]);
+	}
+}
+
+/* A line is broken where points are missing */
+static void line(FILE *out, const struct chart_panel *panel, int i, double low, double high)
+{
+	const struct chart_line *l = &panel->lines[i];
+	int j, pen = 0;
+
+	fputs("<path d=\"", out);
+	for (j = 0; j < panel->points; j++) {
+		if (l->y[j] > 0)
+			fprintf(out, "%c%.1f %.1f", pen ? 'L' : 'M', x_at(panel, panel->x[j]),
+				HEIGHT - (log10(l->y[j]) - low) / (high - low) * HEIGHT);
+		pen = l->y[j] > 0;
+	}
+	fputs("\" ", out);
+	stroke(out, l, i);
+	fprintf(out, "><title>%s</title></path>\n", l->name);
+}
+
+void chart_panel(FILE *out, int index, const struct chart_panel *panel)
+{
+	double low, high;
+	int i;
+
+	range(panel, &low, &high);
+	fprintf(out, "<g transform=\"translate(%d %d)\">\n<text x=\"0\" y=\"-8\" "
+		"font-size=\"13\">%s</text>\n", LEFT + index % 2 * STEP_X,
+		TOP + index / 2 * STEP_Y + 20, panel->title);
+	axis_x(out, panel);
+	axis_y(out, low, high);
+	fprintf(out, "<rect width=\"%d\" height=\"%d\" fill=\"none\" stroke=\"#666\"/>\n", WIDTH,
+		HEIGHT);
+	for (i = 0; i < panel->nlines; i++)
+		line(out, panel, i, low, high);
+	fputs("</g>\n", out);
+}
+
+void chart_end(FILE *out)
+{
+	fputs("</svg>\n", out);
+}

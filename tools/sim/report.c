@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR MIT
+/*
+ * What runs of a scene have found; see report.h. Both forms come from one list of
+ * names and values.
+ */
+#include <inttypes.h>
+#include <jansson.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "../cmd.h"
+#include "../msg.h"
+#include "report.h"
+
+static double now_seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+/* One run more. Return: as sim_run(). */
+int report_run(struct sim_report *report, const struct sim_scene *scene)
+{
+	double begin = now_seconds();
+	int err = sim_run(scene, &report->outcome);
+	u64 time = report->outcome.time;
+
+	report->seconds += now_seconds() - begin;
+	report->events += report->outcome.events;
+	report->sum += (double)time;
+	if (!report->runs || time < report->least)
+		report->least = time;
+	if (time > report->most)
+		report->most = time;
+	report->runs++;
+	return err;
+}
+
+/* ---- the list ---- */
+
+static void put_ns(json_t *to, const char *name, u64 ps)
+{
+	json_object_set_new(to, name, ps % SIM_PS ? json_real((double)ps / SIM_PS) :
+				      json_integer((json_int_t)(ps / SIM_PS)));
+}
+
+static void put_number(json_t *to, const char *name, u64 value)
+{
+	json_object_set_new(to, name, json_integer((json_int_t)value));
+}
+
+static void put_faults(json_t *to, const struct sim_outcome *outcome)
+{
+	put_number(to, "resent", outcome->resent);
+	put_number(to, "ended_well", outcome->good);
+	put_number(to, "failed", outcome->bad);
+	put_number(to, "dead_nodes", outcome->dead);
+	if (outcome->bad)
+		json_object_set_new(to, "first_error", json_string(strerror(-outcome->error)));
+}
+
+static void put_stats(json_t *to, const struct sim_report *report)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	put_number(to, "events", report->events);
+	json_object_set_new(to, "seconds", json_real(report->seconds));
+	put_number(to, "events_per_second", (u64)((double)report->events / report->seconds));
+	put_number(to, "memory_mib", usage.ru_maxrss >> 10);
+}
+
+static json_t *report_list(const struct sim_report *report, bool stats)
+{
+	const struct sim_outcome *outcome = &report->outcome;
+	json_t *to = json_object();
+
+	json_object_set_new(to, "algorithm", json_string(report->plan->name));
+	json_object_set_new(to, "collective",
+			    json_string(zcoll_collective_name(report->plan->collective)));
+	put_number(to, "nodes", report->plan->nodes);
+	put_number(to, "bytes", report->bytes);
+	put_number(to, "operations", report->scene->ops);
+	if (report->runs == 1) {
+		put_ns(to, "time_ns", outcome->time);
+		put_ns(to, "complete_ns", outcome->complete);
+	} else {
+		put_number(to, "runs", report->runs);
+		put_ns(to, "time_ns", (u64)(report->sum / (double)report->runs));
+		put_ns(to, "least_ns", report->least);
+		put_ns(to, "most_ns", report->most);
+	}
+	put_number(to, "messages", outcome->messages);
+	put_number(to, "controls", outcome->controls);
+	put_number(to, "sent_bytes", outcome->bytes);
+	if (report->scene->faults.acked)
+		put_faults(to, outcome);
+	json_object_set_new(to, "checked", json_boolean(report->scene->data));
+	if (stats)
+		put_stats(to, report);
+	return to;
+}
+
+static void print_value(const char *name, const json_t *value)
+{
+	printf("%s: ", name);
+	if (json_is_string(value))
+		puts(json_string_value(value));
+	else if (json_is_integer(value))
+		printf("%" JSON_INTEGER_FORMAT "\n", json_integer_value(value));
+	else if (json_is_real(value))
+		printf("%.3f\n", json_real_value(value));
+	else
+		puts(json_is_true(value) ? "yes" : "no");
+}
+
+/* "name: value", a line each */
+void report_print(const struct sim_report *report, bool stats)
+{
+	json_t *list = report_list(report, stats), *value;
+	const char *name;
+
+	json_object_foreach(list, name, value)
+		print_value(name, value);
+	json_decref(list);
+}
+
+int report_json(const struct sim_report *report, bool stats)
+{
+	json_t *list = report_list(report, stats);
+	int err = json_dumpf(list, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+
+	json_decref(list);
+	if (err)
+		return failed("out of memory");
+	putchar('\n');
+	return STATUS_OK;
+}

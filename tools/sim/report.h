@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR MIT */
+/*
+ * What runs of a scene have found, for people and for programs.
+ */
+#ifndef ZCOLL_SIM_REPORT_H
+#define ZCOLL_SIM_REPORT_H
+
+#include <zcoll_plan.h>
+
+#include "sim.h"
+
+/**
+ * struct sim_report - what is known so far
+ * @plan: the plan
+ * @scene: the scene
+ * @bytes: of an operation
+ * @outcome: of the last run
+ * @runs: runs
+ * @least: the shortest time, ps
+ * @most: the longest time
+ * @sum: of times
+ * @events: of all runs
+ * @seconds: that all runs took here
+ */
+struct sim_report {
+	const struct zcoll_plan *plan;
+	const struct sim_scene *scene;
+	u64 bytes;
+	struct sim_outcome outcome;
+	u64 runs;
+	u64 least;
+	u64 most;
+	double sum;
+	u64 events;
+	double seconds;
+};
+
+int report_run(struct sim_report *report, const struct sim_scene *scene);
+void report_print(const struct sim_report *report, bool stats);
+int report_json(const struct sim_report *report, bool stats);
+
+#endif /* ZCOLL_SIM_REPORT_H */
