@@ -151,7 +151,7 @@ completed() {
 	)
 }
 
-completes_subcommands() { is "run" "$(completed zcoll r)" && is "info run allreduce perf help --help --version" "$(completed zcoll "")"; }
+completes_subcommands() { is "run" "$(completed zcoll r)" && is "info run allreduce perf plan sim calibrate help --help --version" "$(completed zcoll "")"; }
 completes_options() { is "--prefix" "$(completed zcoll run --pr)" && is "--op" "$(completed zcoll allreduce --o)" && is "-z" "$(completed zcoll perf -z)"; }
 completes_values() { is "prod" "$(completed zcoll allreduce --op p)" && is "bf16" "$(completed zcoll perf -d bf)"; }
 completes_programs() { completed zcoll run -n 4 -- seq | grep -qw seq; }

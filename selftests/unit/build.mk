@@ -14,3 +14,88 @@ $(UNIT_B)/fold_test $(UNIT_B)/fold_bench: %: %.o $(B)/engine/libzcengine.a
 
 HOST_TESTS += $(UNIT_B)/fold_test
 selftests: $(UNIT_B)/fold_test $(UNIT_B)/fold_bench
+
+# Plans from hostile sources: the rules of their check one by one, and random ones.
+# Built from the sources, with sanitizers, which the objects for others do not have.
+
+PLAN_TESTS := $(UNIT_B)/plan_valid_test $(UNIT_B)/plan_fuzz
+PLAN_CHECK_SRCS := $(patsubst %,kmod/engine/%.c,$(engine-objs))
+$(UNIT_B)/plan_fuzz: selftests/unit/engine_host.c selftests/unit/engine_mem.c
+
+$(PLAN_TESTS): override CPPFLAGS += -Ikmod/engine -Iselftests/lib
+$(PLAN_TESTS): $(UNIT_B)/%: selftests/unit/%.c $(PLAN_CHECK_SRCS) selftests/lib/plans.h \
+		$(wildcard kmod/engine/*.h selftests/unit/engine_*.h) include/uapi/linux/zcoll_plan.h
+	$(E) CCLD $(@:$(B)/%=%)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -O1 -fsanitize=address,undefined \
+		-fno-sanitize-recover=undefined -o $@ $(filter %.c,$^)
+
+HOST_TESTS += $(PLAN_TESTS)
+selftests: $(PLAN_TESTS)
+
+# The checker of plans: plans by hand, their mutants carried out by the engine, and all that
+# the library makes. The first two are built from the sources, with sanitizers.
+
+PROOF_TESTS := $(UNIT_B)/plan_check_test $(UNIT_B)/plan_mutate_test
+PROOF_SRCS := $(wildcard lib/plan/check*.c) $(PLAN_CHECK_SRCS)
+$(UNIT_B)/plan_mutate_test: selftests/unit/engine_host.c selftests/unit/engine_mem.c \
+	$(B)/lib/libzcoll.a
+
+$(PROOF_TESTS): override CPPFLAGS += -Ikmod/engine
+$(PROOF_TESTS): $(UNIT_B)/%: selftests/unit/%.c $(PROOF_SRCS) $(wildcard lib/plan/check*.h) \
+		$(wildcard kmod/engine/*.h selftests/unit/*.h) include/uapi/linux/zcoll_plan.h
+	$(E) CCLD $(@:$(B)/%=%)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -O1 -fsanitize=address,undefined \
+		-fno-sanitize-recover=undefined -o $@ $(filter %.c %.a,$^) -ljansson
+
+OBJS += $(UNIT_B)/plan_sweep_test.o
+$(UNIT_B)/plan_sweep_test: %: %.o $(B)/lib/libzcoll.a
+	$(link)
+
+HOST_TESTS += $(PROOF_TESTS) $(UNIT_B)/plan_sweep_test
+selftests: $(PROOF_TESTS) $(UNIT_B)/plan_sweep_test
+
+# The text form of plans, read from anywhere: the library's plans, with sanitizers
+
+JSON_TEST_SRCS := $(wildcard lib/plan/*.c) $(PLAN_CHECK_SRCS)
+
+$(UNIT_B)/plan_json_test: selftests/unit/plan_json_test.c $(JSON_TEST_SRCS) \
+		$(wildcard lib/plan/*.h kmod/engine/*.h include/zcoll_plan.h) include/uapi/linux/zcoll_plan.h
+	$(E) CCLD $(@:$(B)/%=%)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -O1 -fsanitize=address,undefined \
+		-fno-sanitize-recover=undefined -o $@ $(filter %.c,$^) -ljansson -lm
+
+HOST_TESTS += $(UNIT_B)/plan_json_test
+selftests: $(UNIT_B)/plan_json_test
+
+# The engine: all nodes in one process, and one engine with peers that lie. Built from the
+# sources, with sanitizers.
+
+ENGINE_TESTS := $(UNIT_B)/engine_test $(UNIT_B)/engine_rules_test
+$(UNIT_B)/engine_test: selftests/unit/engine_host.c selftests/unit/engine_mem.c
+
+$(ENGINE_TESTS): override CPPFLAGS += -Ikmod/engine
+$(ENGINE_TESTS): $(UNIT_B)/%: selftests/unit/%.c selftests/unit/engine_plans.c \
+		$(PLAN_CHECK_SRCS) $(wildcard kmod/engine/*.h selftests/unit/engine_*.h) \
+		selftests/lib/tap.h include/uapi/linux/zcoll_plan.h
+	$(E) CCLD $(@:$(B)/%=%)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -O1 -fsanitize=address,undefined \
+		-fno-sanitize-recover=undefined -o $@ $(filter %.c,$^)
+
+HOST_TESTS += $(ENGINE_TESTS)
+selftests: $(ENGINE_TESTS)
+
+# Selection and cost: the library's plans, with sanitizers
+
+$(UNIT_B)/plan_select_test: selftests/unit/plan_select_test.c $(JSON_TEST_SRCS) \
+		$(wildcard lib/plan/*.h kmod/engine/*.h include/zcoll_plan.h) include/uapi/linux/zcoll_plan.h
+	$(E) CCLD $(@:$(B)/%=%)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -O1 -fsanitize=address,undefined \
+		-fno-sanitize-recover=undefined -o $@ $(filter %.c,$^) -ljansson -lm
+
+HOST_TESTS += $(UNIT_B)/plan_select_test
+selftests: $(UNIT_B)/plan_select_test

@@ -341,7 +341,7 @@ CMD_FIELD(count_bytes_wrap, count, 1ULL << 62, EOVERFLOW);
 CMD_FIELD(count_huge, count, UINT64_MAX, EOVERFLOW);
 CMD_FIELD(count_wraps_address, count, (UINT64_MAX >> 2) - 2, EOVERFLOW);
 CMD_FIELD(root, root, 1, EINVAL);
-CMD_FIELD(plan, plan, 1, EOPNOTSUPP);
+CMD_FIELD(plan, plan, 1, ENOENT);
 CMD_FIELD(deadline_above_max, deadline_ns, ZCOLL_MAX_DEADLINE_NS + 1, EINVAL);
 CMD_FIELD(deadline_huge, deadline_ns, UINT64_MAX, EINVAL);
 CMD_FIELD(extra, extra, 1, EINVAL);

@@ -11,6 +11,7 @@
  */
 #include "zcoll_test.h"
 #include "ring.h"
+#include "../lib/plans.h"
 #include <sys/mount.h>
 #include "kselftest_harness.h"
 
@@ -301,6 +302,44 @@ TEST_F_TIMEOUT(nth, leave, 120)
 {
 	FRESH_PAIR();
 	SWEEP(zt_leave(self->pair[0]), GIVE_UP_PAIR());
+}
+
+static int load_local(int ep, uint32_t *number)
+{
+	struct image image = image_new();
+	struct zcoll_plan_load arg = { .size = sizeof(arg) };
+	int ret;
+
+	plan_local(&image);
+	image_seal(&image);
+	arg.plan = (uintptr_t)image.plan;
+	arg.bytes = image.bytes;
+	ret = zt_ioctl(ep, ZCOLL_IOC_PLAN_LOAD, &arg);
+	*number = arg.number;
+	image_free(&image);
+	return ret;
+}
+
+static int unload(int ep, uint32_t number)
+{
+	struct zcoll_plan_unload arg = { .size = sizeof(arg), .number = number };
+
+	return zt_ioctl(ep, ZCOLL_IOC_PLAN_UNLOAD, &arg);
+}
+
+TEST_F_TIMEOUT(nth, plan_load, 120)
+{
+	uint32_t number;
+
+	SWEEP(load_local(self->ep, &number), unload(self->ep, number));
+}
+
+TEST_F_TIMEOUT(nth, plan_unload, 120)
+{
+	uint32_t number;
+
+	ASSERT_EQ(0, load_local(self->ep, &number));
+	SWEEP(unload(self->ep, number), ASSERT_EQ(0, load_local(self->ep, &number)));
 }
 
 /* --- operations ---------------------------------------------------------- */

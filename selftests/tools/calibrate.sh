@@ -1,0 +1,125 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# calibrate.sh - zcoll calibrate over loopback: what it measures is plausible, its file
+# can be used, and what goes wrong is told; needs no device
+# shellcheck disable=SC2317 # functions called by t
+# shellcheck source=selftests/tools/tap.sh
+. "$(dirname "$0")/tap.sh"
+
+calibrate() { "$zcoll" calibrate "$@"; }
+
+# positive FILE: all numbers of a fabric are
+positive() {
+	python3 - "$1" <<-'EOF'
+	import json, sys
+	fabric = json.load(open(sys.argv[1]))
+	names = ["latency_ns", "overhead_ns", "gap_ns", "ns_per_byte", "ns_per_byte_folded"]
+	sys.exit(not all(0 < fabric[name] < 1e9 for name in names))
+	EOF
+}
+
+# A free port, as far as one can know
+free_port() {
+	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
+# listening PORT: somebody does
+listening() {
+	local tries=100
+	while [ $((tries -= 1)) -gt 0 ]; do
+		grep -qi ":$(printf %04X "$1") 00000000:0000 0A" /proc/net/tcp && return
+		sleep 0.05
+	done
+	echo "nobody listens at $1"
+	return 1
+}
+
+local_numbers() {
+	run calibrate --time 200ms --json
+	is 0 "$status" && positive out
+}
+
+writes_file() {
+	run calibrate --time 200ms -o fabric.json --name "my fabric"
+	is 0 "$status" && positive fabric.json && grep -q '"my fabric"' fabric.json &&
+		grep -q "^fabric   my fabric" out && grep -qE '^L  +[0-9]+ ns' out
+}
+
+two_processes() {
+	local port answer
+	port=$(free_port)
+	calibrate --listen "127.0.0.1:$port" &
+	answer=$!
+	listening "$port" || return 1
+	run calibrate --peer "127.0.0.1:$port" --time 200ms -o peer.json
+	is 0 "$status" && positive peer.json && wait "$answer" && grep -q "127.0.0.1:$port" peer.json
+}
+
+# A service that says something else, or nothing that makes sense
+stranger() {
+	local port status
+	port=$(free_port)
+	python3 - "$port" <<-'EOF' &
+	import socket, sys
+	s = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+	c, _ = s.accept()
+	c.sendall(b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n")
+	c.recv(100)
+	EOF
+	listening "$port" || return 1
+	fails "is not a zcoll calibrate of this version" "$zcoll" calibrate --peer "127.0.0.1:$port"
+}
+
+peer_goes() {
+	local port
+	port=$(free_port)
+	python3 - "$port" <<-'EOF' &
+	import socket, sys
+	s = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+	c, _ = s.accept()
+	c.sendall(c.recv(100))
+	EOF
+	listening "$port" || return 1
+	fails "127.0.0.1:$port: " "$zcoll" calibrate --peer "127.0.0.1:$port"
+}
+
+nobody() {
+	local port
+	port=$(free_port)
+	fails "does 'zcoll calibrate --listen $port' run there?" \
+		"$zcoll" calibrate --peer "127.0.0.1:$port"
+}
+
+port_in_use() {
+	local port
+	port=$(free_port)
+	python3 -c 'import socket, sys, time
+s = socket.create_server(("127.0.0.1", int(sys.argv[1]))); time.sleep(5)' "$port" &
+	listening "$port" || return 1
+	fails "Address already in use" "$zcoll" calibrate --listen "127.0.0.1:$port"
+	local good=$?
+	kill %% 2>/dev/null
+	return "$good"
+}
+
+in_time() {
+	local begin=$SECONDS
+	run calibrate --time 1s
+	is 0 "$status" && [ $((SECONDS - begin)) -le 4 ]
+}
+
+t "measures this node: all numbers are positive" local_numbers
+t "writes a file, and prints a table" writes_file
+t "measures with a peer, which then ends" two_processes
+t "ends in time" in_time
+t "another service is not taken for a peer" stranger
+t "a peer that goes is told" peer_goes
+t "nobody there: told, with what to do" nobody
+t "a port in use is told" port_in_use
+t "a file that cannot be written is told" fails "no/such: No such file" "$zcoll" calibrate --time 50ms -o no/such
+t "a peer without a port" refused "not HOST:PORT" "$zcoll" calibrate --peer foo
+t "a time that is none" refused "not a time" "$zcoll" calibrate --time 0
+t "a listener measures nothing" refused "only answers" "$zcoll" calibrate --listen 1 --json
+t "an argument too many" refused "unexpected argument" "$zcoll" calibrate x
+tap_end

@@ -1,0 +1,687 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * One engine alone: the rules of engine.h one by one, and peers that lie.
+ *
+ * The test plays the host and all other nodes. The memory of an engine is exactly what
+ * zc_engine_size() says, so that the sanitizer sees any step beside it.
+ *
+ *	engine_rules_test [SEED]
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "engine_host.h"
+#include "engine_plans.h"
+#include "../lib/tap.h"
+
+#define MAX_ACTIONS	4096
+
+/* The steps of plan_chain() */
+enum { CHAIN_FIRST_SEND, CHAIN_SEND, CHAIN_DELIVER, CHAIN_FINAL };
+/* ... of plan_exchange() */
+enum { EXCHANGE_SEND, EXCHANGE_FOLD, EXCHANGE_GATHER };
+
+#define FINGERPRINT 77
+
+/**
+ * struct solo - an engine, its plan, and what it has asked for since the last drain()
+ */
+struct solo {
+	struct zc_engine_config config;
+	void *room, *prog_room;
+	struct zc_engine *engine;
+	struct zcoll_plan *plan;
+	struct zc_prog prog;
+	struct zc_op_desc desc;
+	struct zc_action action[MAX_ACTIONS];
+	u32 n;
+};
+
+static struct solo *solo_config(struct zcoll_plan *plan, const struct zc_engine_config *config)
+{
+	struct solo *s = calloc(1, sizeof(*s));
+
+	s->config = *config;
+	s->plan = plan;
+	s->room = malloc(zc_engine_size(config));
+	s->engine = zc_engine_init(s->room, config);
+	s->prog_room = malloc(zc_prog_size(plan));
+	zc_prog_init(&s->prog, plan, s->prog_room);
+	s->desc = (struct zc_op_desc){
+		.prog = &s->prog, .fingerprint = FINGERPRINT, .geo = { .count = 40 },
+		.slice = 4, .eager = U64_MAX,
+	};
+	zc_engine_tick(s->engine, 1000);
+	return s;
+}
+
+static struct solo *solo_new(struct zcoll_plan *plan, u32 node)
+{
+	const struct zc_engine_config config = {
+		.node = node, .nodes = plan->nodes, .window = 4, .steps = 24,
+		.links = plan->nodes - 1, .slots = 4, .inflight = 4, .bits = 128,
+	};
+
+	return solo_config(plan, &config);
+}
+
+static void solo_free(struct solo *s)
+{
+	free(s->prog_room);
+	free(s->room);
+	free(s->plan);
+	free(s);
+}
+
+static int submit(struct solo *s, u64 seq)
+{
+	s->desc.seq = seq;
+	return zc_engine_submit(s->engine, &s->desc);
+}
+
+/* All that the engine asks for now */
+static u32 drain(struct solo *s)
+{
+	s->n = 0;
+	while (s->n < MAX_ACTIONS && zc_engine_next(s->engine, &s->action[s->n]))
+		s->n++;
+	if (s->n == MAX_ACTIONS)
+		ok(false, "the engine stops to ask");
+	return s->n;
+}
+
+static u32 count(const struct solo *s, u32 type)
+{
+	u32 n = 0, i;
+
+	for (i = 0; i < s->n; i++)
+		n += s->action[i].type == type;
+	return n;
+}
+
+/* Messages of a type to a node in the last drain() */
+static u32 told(const struct solo *s, u32 type, u32 node)
+{
+	u32 n = 0, i;
+
+	for (i = 0; i < s->n; i++)
+		n += s->action[i].type == ZC_DO_TELL && s->action[i].msg.type == type &&
+		     s->action[i].peer == node;
+	return n;
+}
+
+/* The verdict of the first operation that ended in the last drain(), 1: none */
+static s32 verdict(const struct solo *s)
+{
+	u32 i;
+
+	for (i = 0; i < s->n; i++)
+		if (s->action[i].type == ZC_DO_COMPLETE)
+			return s->action[i].status;
+	return 1;
+}
+
+static void answer(struct solo *s)
+{
+	u32 i;
+
+	for (i = 0; i < s->n; i++)
+		if (s->action[i].type < ZC_DO_TELL)
+			zc_engine_done(s->engine, s->action[i].seq, s->action[i].step,
+				       s->action[i].unit);
+}
+
+static void hear(struct solo *s, u32 from, struct zc_msg msg)
+{
+	zc_engine_message(s->engine, from, &msg);
+}
+
+static struct zc_msg data(u32 step, u64 unit)
+{
+	return (struct zc_msg){
+		.type = ZC_MSG_DATA, .step = step, .unit = unit, .fingerprint = FINGERPRINT,
+	};
+}
+
+static struct zc_msg grant(u32 step, u64 unit)
+{
+	return (struct zc_msg){
+		.type = ZC_MSG_GRANT, .step = step, .unit = unit, .fingerprint = FINGERPRINT,
+	};
+}
+
+static struct zc_msg opened(struct zc_msg msg, u32 open)
+{
+	msg.open = open;
+	return msg;
+}
+
+/* ------------------------------------------------------------------ dimensions */
+
+static void test_dimensions(void)
+{
+	const struct zc_engine_config good = {
+		.node = 1, .nodes = 3, .window = 4, .steps = 24, .links = 2, .slots = 4,
+		.inflight = 4, .bits = 128,
+	};
+	struct zc_engine_config c;
+
+	ok(zc_engine_size(&good) > 0, "dimensions that make sense have a size");
+#define refused(field, value) do {							\
+	c = good;									\
+	c.field = value;								\
+	is(zc_engine_size(&c), 0, "no engine with " #field " = " #value);		\
+} while (0)
+	refused(window, 0);
+	refused(window, 3);
+	refused(window, 128);
+	refused(slots, 1);
+	refused(slots, 65);
+	refused(inflight, 0);
+	refused(inflight, 65);
+	refused(node, 3);
+	refused(links, 3);
+	refused(steps, 0);
+	refused(steps, ZCOLL_PLAN_MAX_STEPS + 1);
+	refused(nodes, ZCOLL_PLAN_MAX_NODES + 1);
+	refused(bits, 64 * ZCOLL_PLAN_MAX_LENGTH + 1);
+#undef refused
+}
+
+/* ------------------------------------------------------------------ submission */
+
+static void test_submit(void)
+{
+	struct solo *s = solo_new(plan_chain(3, false), 0);
+
+	is(submit(s, 4), -ENOBUFS, "beyond the window");
+	s->desc.root = 3;
+	is(submit(s, 0), -EINVAL, "a root that is no member");
+	s->desc.root = 0;
+	s->desc.slice = 0;
+	is(submit(s, 0), -EINVAL, "slices of nothing");
+	s->desc.slice = 1;
+	s->desc.geo.count = 1ULL << 40;
+	is(submit(s, 0), -EINVAL, "more slices than can be counted");
+	s->desc.geo.count = 40;
+	s->desc.flags = 2;
+	is(submit(s, 0), -EINVAL, "an unknown flag");
+	s->desc.flags = ZC_OP_AGREED;
+	is(submit(s, 0), -EINVAL, "an agreed verdict with a plan that has none");
+	s->desc.flags = 0;
+	is(zc_engine_error(s->engine), 0, "refusals do not revoke");
+	is(submit(s, 0), 0, "after all these, the operation itself");
+	is(submit(s, 0), -EEXIST, "but not twice");
+	is(submit(s, 3), 0, "the last one of the window before the others");
+	solo_free(s);
+}
+
+static void test_small_engine(void)
+{
+	struct zc_engine_config config = {
+		.node = 0, .nodes = 5, .window = 2, .steps = 5, .links = 3, .slots = 2,
+		.inflight = 1, .bits = 64,
+	};
+	struct solo *s = solo_config(plan_exchange(5, false), &config);
+	struct zcoll_plan *chain;
+
+	is(submit(s, 0), -E2BIG, "more steps than there is room for");
+	solo_free(s);
+	config.steps = 6;
+	config.links = 4;
+	s = solo_config(plan_exchange(5, false), &config);
+	is(submit(s, 0), -ENOBUFS, "no room for the bits of both OPEN steps");
+	solo_free(s);
+	config.bits = 128;
+	config.links = 3;
+	s = solo_config(plan_exchange(5, false), &config);
+	is(submit(s, 0), -ENOSPC, "more nodes than there is room for");
+	is(zc_engine_error(s->engine), 0, "which does not revoke");
+	/* Another operation with this number, as if nothing had been */
+	chain = plan_chain(5, false);
+	free(s->prog_room);
+	free(s->plan);
+	s->plan = chain;
+	s->prog_room = malloc(zc_prog_size(chain));
+	zc_prog_init(&s->prog, chain, s->prog_room);
+	s->desc.fingerprint++;
+	is(submit(s, 0), 0, "a refused submission leaves nothing behind");
+	is(drain(s) > 0 && !zc_engine_error(s->engine), true, "and what follows begins");
+	solo_free(s);
+}
+
+/* ------------------------------------------------------------------ the life of an operation */
+
+static void test_early(void)
+{
+	struct solo *s = solo_new(plan_chain(3, false), 2);
+	u32 unit;
+
+	for (unit = 0; unit < 4; unit++)
+		hear(s, 1, data(CHAIN_DELIVER, 3 - unit));
+	is(drain(s), 0, "messages before the submission are kept");
+	is(submit(s, 0), 0, "and fit");
+	drain(s);
+	is(count(s, ZC_DO_DELIVER), 4, "all of them are delivered");
+	is(s->action[0].slot, 0, "in the order of units");
+	answer(s);
+	drain(s);
+	is(told(s, ZC_MSG_GRANT, 1) > 0, true, "slots are granted again");
+	for (unit = 4; unit < 8; unit++)
+		hear(s, 1, data(CHAIN_DELIVER, unit));
+	hear(s, 1, data(CHAIN_DELIVER, 2));
+	drain(s);
+	is(count(s, ZC_DO_DELIVER), 4, "a message that comes again changes nothing");
+	answer(s);
+	drain(s);
+	hear(s, 1, data(CHAIN_DELIVER, 8));
+	hear(s, 1, data(CHAIN_DELIVER, 9));
+	drain(s);
+	is(verdict(s), 1, "no end before the last unit is done");
+	answer(s);
+	drain(s);
+	is(verdict(s), 0, "then it ends");
+	is(zc_engine_retired(s->engine), 1, "and is retired");
+	hear(s, 1, data(CHAIN_DELIVER, 9));
+	zc_engine_done(s->engine, 0, CHAIN_DELIVER, 9);
+	is(zc_engine_error(s->engine), 0, "late duplicates of it are ignored");
+	is(submit(s, 0), -EEXIST, "its number is used up");
+	solo_free(s);
+}
+
+static void test_retires_in_order(void)
+{
+	struct solo *s = solo_new(plan_local(), 0);
+
+	s->desc.slice = s->desc.geo.count;
+	submit(s, 2);
+	submit(s, 1);
+	drain(s);
+	answer(s);
+	drain(s);
+	is(count(s, ZC_DO_COMPLETE), 2, "operations end in any order");
+	is(zc_engine_retired(s->engine), 0, "but retire only in that of their numbers");
+	submit(s, 0);
+	drain(s);
+	answer(s);
+	drain(s);
+	is(zc_engine_retired(s->engine), 3, "all at once when the first one ends");
+	solo_free(s);
+}
+
+/* ------------------------------------------------------------------ lies */
+
+/* A message that nobody who keeps the rules sends */
+struct lie {
+	const char *what;
+	u32 from;
+	struct zc_msg msg;
+};
+
+/* Told when the operation has been submitted, and before */
+static void try_lie(struct zcoll_plan *(*plan)(u32, bool), u32 node, bool direct,
+		    const struct lie *lie, bool early)
+{
+	struct solo *s = solo_new(plan(3, false), node);
+	int err;
+
+	s->desc.eager = direct ? 0 : U64_MAX;
+	if (early)
+		hear(s, lie->from, lie->msg);
+	err = submit(s, 0);
+	drain(s);
+	if (!early) {
+		hear(s, lie->from, lie->msg);
+		answer(s);
+		drain(s);
+		zc_engine_closed(s->engine);
+		drain(s);
+		err = verdict(s);
+	}
+	is(err, -EPROTO, "node %u revokes: %s%s", node, lie->what,
+	   early ? ", before the submission" : "");
+	solo_free(s);
+}
+
+static void test_lies(void)
+{
+	struct zc_msg far = data(CHAIN_DELIVER, 0), other = far, type = far;
+	const struct lie always[] = {
+		{ "DATA for a step that sends", 1, data(CHAIN_SEND, 0) },
+		{ "DATA for a local step", 1, data(CHAIN_FINAL, 0) },
+		{ "DATA for a step that is none here", 1, data(CHAIN_FIRST_SEND, 0) },
+		{ "a step beyond all", 1, data(24, 0) },
+		{ "a unit beyond the last", 1, data(CHAIN_DELIVER, 10) },
+		{ "a unit beyond all numbers", 1, data(CHAIN_DELIVER, U64_MAX) },
+		{ "a unit that was not granted", 1, data(CHAIN_DELIVER, 4) },
+		{ "DATA of another node", 0, data(CHAIN_DELIVER, 0) },
+		{ "GRANT for a step that receives", 1, grant(CHAIN_DELIVER, 1) },
+		{ "an OPEN message for a step that is not", 1,
+		  opened(data(CHAIN_DELIVER, 0), 10) },
+		{ "too many bits", 1, opened(data(CHAIN_DELIVER, 0), 10000) },
+		{ "an operation beyond the window", 1, (far.seq = 4, far) },
+		{ "another operation", 1, (other.fingerprint = 1, other) },
+		{ "an unknown message", 1, (type.type = 99, type) },
+		{ "no message", 1, (type.type = 0, type) },
+		{ "a message of itself", 2, data(CHAIN_DELIVER, 0) },
+		{ "a message of nobody", 3, data(CHAIN_DELIVER, 0) },
+	};
+	const struct lie of_grants[] = {
+		{ "GRANT of another node", 2, grant(CHAIN_FIRST_SEND, 6) },
+		{ "GRANT of more than there is", 1, grant(CHAIN_FIRST_SEND, 11) },
+		{ "DATA for a step that sends", 1, data(CHAIN_FIRST_SEND, 0) },
+	};
+	const struct lie open[] = {
+		{ "an OPEN step of another length", 1, opened(data(EXCHANGE_FOLD, 0), 3) },
+		{ "a unit beyond its length", 1, opened(data(EXCHANGE_FOLD, 2), 2) },
+		{ "no length", 1, data(EXCHANGE_FOLD, 0) },
+	};
+	const struct lie nothing = {
+		"GRANT of nothing", 1, grant(CHAIN_FIRST_SEND, 0),
+	};
+	const struct lie ungranted = {
+		"DATA that lands directly and was not granted", 1,
+		opened(data(EXCHANGE_FOLD, 1), 2),
+	};
+	const struct lie wrong_turn = {
+		"OPEN DATA of another turn's node", 1, opened(data(EXCHANGE_FOLD, 0), 2),
+	};
+	size_t i;
+	int early;
+
+	for (early = 0; early < 2; early++) {
+		for (i = 0; i < sizeof(always) / sizeof(always[0]); i++)
+			try_lie(plan_chain, 2, false, &always[i], early);
+		for (i = 0; i < sizeof(of_grants) / sizeof(of_grants[0]); i++)
+			try_lie(plan_chain, 0, false, &of_grants[i], early);
+		for (i = 0; i < sizeof(open) / sizeof(open[0]); i++)
+			try_lie(plan_exchange, 0, false, &open[i], early);
+	}
+	try_lie(plan_chain, 0, false, &nothing, false);
+	try_lie(plan_exchange, 0, false, &wrong_turn, false);
+	try_lie(plan_chain, 2, true, &ungranted, false);
+}
+
+static void test_mismatch(void)
+{
+	struct solo *s = solo_new(plan_chain(3, false), 2);
+
+	hear(s, 1, data(CHAIN_DELIVER, 0));
+	s->desc.fingerprint++;
+	is(submit(s, 0), -EPROTO, "another operation than the others have called is refused");
+	is(zc_engine_error(s->engine), -EPROTO, "and revokes");
+	drain(s);
+	is(told(s, ZC_MSG_ABORT, 1), 1, "and they are told");
+	is(submit(s, 1), -EPROTO, "nothing can be submitted any more");
+	solo_free(s);
+}
+
+/* Any messages at all, with numbers near the right ones, while operations go on */
+static void test_random_lies(u64 seed)
+{
+	u64 random = seed, rounds, revoked = 0, i;
+
+	for (rounds = 0; rounds < 3000; rounds++) {
+		u32 kind = host_random(&random, 4), node = host_random(&random, 3), left = 60;
+		struct solo *s = solo_new(kind == 0 ? plan_chain(3, true) :
+					  kind == 1 ? plan_exchange(3, true) :
+					  kind == 2 ? plan_ring(3, true) :
+						      plan_spread(3, true), node);
+		static const u64 odd[] = { 0, 1, 63, 64, 65, U32_MAX, 1ULL << 63, U64_MAX };
+
+		s->desc.flags = host_random(&random, 2);
+		s->desc.eager = host_random(&random, 2) * U64_MAX;
+		while (left--) {
+			struct zc_msg msg = {
+				.type = host_random(&random, 10),
+				.open = host_random(&random, 3) ? 0 : host_random(&random, 4),
+				.step = host_random(&random, 20), .status = random >> 32,
+				.seq = host_random(&random, 5), .unit = host_random(&random, 12),
+				.fingerprint = FINGERPRINT,
+				.retired = host_random(&random, 5),
+			};
+
+			if (!host_random(&random, 4))
+				msg.type = 1 + host_random(&random, 2);
+			if (!host_random(&random, 20))
+				msg.unit = odd[host_random(&random, 8)];
+			if (!host_random(&random, 20))
+				msg.seq = odd[host_random(&random, 8)];
+			if (!host_random(&random, 20))
+				msg.retired = odd[host_random(&random, 8)];
+			if (!host_random(&random, 20))
+				msg.open = odd[host_random(&random, 8)];
+			if (!host_random(&random, 20))
+				msg.step = odd[host_random(&random, 8)];
+			hear(s, host_random(&random, 4), msg);
+			if (!host_random(&random, 4))
+				submit(s, host_random(&random, 4));
+			for (i = 0; i < 50 && drain(s); i++) {
+				answer(s);
+				if (count(s, ZC_DO_CLOSE))
+					zc_engine_closed(s->engine);
+			}
+			if (i == 50)
+				ok(false, "seed %llu: no end", (unsigned long long)rounds);
+		}
+		revoked += zc_engine_error(s->engine) != 0;
+		solo_free(s);
+	}
+	ok(revoked > rounds / 2, "random lies revoke and do not crash (%llu of %llu)",
+	   (unsigned long long)revoked, (unsigned long long)rounds);
+}
+
+/* ------------------------------------------------------------------ failure */
+
+static void test_abort(void)
+{
+	struct solo *s = solo_new(plan_chain(3, false), 1);
+
+	submit(s, 0);
+	hear(s, 0, data(CHAIN_DELIVER, 0));
+	hear(s, 0, data(CHAIN_DELIVER, 1));
+	drain(s);
+	is(count(s, ZC_DO_DELIVER), 2, "two units are with the host");
+	zc_engine_abort(s->engine, -ECANCELED);
+	zc_engine_done(s->engine, 0, CHAIN_DELIVER, 0);
+	zc_engine_abort(s->engine, -EIO);
+	drain(s);
+	is(told(s, ZC_MSG_ABORT, 0), 1, "one neighbour is told once");
+	is(told(s, ZC_MSG_ABORT, 2), 1, "and the other one");
+	is(count(s, ZC_DO_SEND), 0, "nothing begins any more");
+	is(count(s, ZC_DO_CLOSE), 1, "the host is asked to cut the peers off");
+	zc_engine_closed(s->engine);
+	drain(s);
+	is(verdict(s), 1, "no end while the host has a unit");
+	zc_engine_done(s->engine, 0, CHAIN_DELIVER, 1);
+	drain(s);
+	is(verdict(s), -ECANCELED, "then it ends, by the first cause");
+	is(count(s, ZC_DO_CLOSE), 0, "CLOSE comes once");
+	solo_free(s);
+
+	s = solo_new(plan_chain(3, false), 1);
+	submit(s, 0);
+	zc_engine_abort(s->engine, -ECANCELED);
+	drain(s);
+	is(count(s, ZC_DO_COMPLETE), 0, "no end before the peers are cut off");
+	solo_free(s);
+}
+
+static void test_cause(s32 told_cause, s32 want)
+{
+	struct solo *s = solo_new(plan_chain(3, false), 1);
+
+	hear(s, 0, (struct zc_msg){ .type = ZC_MSG_ABORT, .status = told_cause });
+	is(zc_engine_error(s->engine), want, "an ABORT by %d", told_cause);
+	solo_free(s);
+}
+
+/* A node that fails before it has a link to another one tells it when it appears */
+static void test_stranger(void)
+{
+	struct solo *s = solo_new(plan_chain(3, false), 1);
+
+	zc_engine_abort(s->engine, -ECANCELED);
+	drain(s);
+	is(count(s, ZC_DO_TELL), 0, "nobody is linked, nobody is told");
+	zc_engine_closed(s->engine);
+	hear(s, 2, (struct zc_msg){ .type = ZC_MSG_ALIVE });
+	drain(s);
+	is(told(s, ZC_MSG_ABORT, 2), 1, "who appears afterwards is told");
+	solo_free(s);
+}
+
+static void test_deadline(void)
+{
+	struct solo *s = solo_new(plan_chain(3, false), 1);
+
+	s->desc.deadline = 5000;
+	submit(s, 0);
+	is(zc_engine_tick(s->engine, 2000), 5000, "a deadline is when to tick next");
+	is(zc_engine_error(s->engine), 0, "which has not come");
+	is(zc_engine_tick(s->engine, 4999), 5000, "not yet");
+	zc_engine_tick(s->engine, 5000);
+	is(zc_engine_error(s->engine), -ETIMEDOUT, "now it has");
+	solo_free(s);
+}
+
+static void test_heartbeat(void)
+{
+	const struct zc_engine_config config = {
+		.node = 1, .nodes = 3, .window = 4, .steps = 24, .links = 2, .slots = 4,
+		.inflight = 4, .silence = 100, .timeout = 300,
+	};
+	struct solo *s = solo_config(plan_chain(3, false), &config);
+
+	submit(s, 0);
+	drain(s);
+	is(zc_engine_tick(s->engine, 1100), 1200, "ticks come as often as heartbeats");
+	drain(s);
+	is(told(s, ZC_MSG_ALIVE, 0), 1, "who sends to this node is told that it lives");
+	is(told(s, ZC_MSG_ALIVE, 2), 1, "who receives from it, too");
+	hear(s, 0, (struct zc_msg){ .type = ZC_MSG_ALIVE });
+	zc_engine_tick(s->engine, 1299);
+	is(zc_engine_error(s->engine), 0, "nobody has been silent for too long");
+	zc_engine_tick(s->engine, 1301);
+	is(zc_engine_error(s->engine), -EHOSTDOWN, "now one has");
+	drain(s);
+	is(told(s, ZC_MSG_ABORT, 0), 1, "who has not is told");
+	is(told(s, ZC_MSG_ABORT, 2), 0, "who is lost is not");
+	solo_free(s);
+}
+
+/* ------------------------------------------------------------------ agreement */
+
+static struct solo *solo_agreed(u32 node)
+{
+	struct solo *s = solo_new(plan_chain(5, true), node);
+
+	s->desc.flags = ZC_OP_AGREED;
+	s->desc.geo.count = 0;
+	submit(s, 0);
+	drain(s);
+	answer(s);
+	return s;
+}
+
+static struct zc_msg settling(u32 type, u64 below)
+{
+	return (struct zc_msg){ .type = type, .status = -EHOSTDOWN, .seq = below };
+}
+
+static void test_agreement(void)
+{
+	struct solo *s = solo_agreed(4);
+
+	hear(s, 3, data(CHAIN_DELIVER, 0));
+	drain(s);
+	answer(s);
+	zc_engine_lost(s->engine, 2);
+	drain(s);
+	is(count(s, ZC_DO_CLOSE), 0, "an agreed verdict is waited for");
+	hear(s, 0, settling(ZC_MSG_ASK, 0));
+	drain(s);
+	is(told(s, ZC_MSG_ANSWER, 0), 1, "who asks gets an answer");
+	hear(s, 0, settling(ZC_MSG_DECISION, 1));
+	drain(s);
+	is(count(s, ZC_DO_CLOSE), 1, "the decision settles it");
+	zc_engine_closed(s->engine);
+	drain(s);
+	is(verdict(s), 0, "the results are there, and another node has ended well");
+	solo_free(s);
+
+	s = solo_agreed(4);
+	hear(s, 0, settling(ZC_MSG_DECISION, 1));
+	drain(s);
+	zc_engine_closed(s->engine);
+	drain(s);
+	is(verdict(s), -EHOSTDOWN, "a decision does not make a result that is not there");
+	solo_free(s);
+}
+
+/* What a lost coordinator has decided may have been decided without it by the next one */
+static void test_late_decision(void)
+{
+	struct solo *s = solo_agreed(4);
+
+	hear(s, 3, data(CHAIN_DELIVER, 0));
+	hear(s, 1, settling(ZC_MSG_ASK, 0));
+	drain(s);
+	zc_engine_lost(s->engine, 1);
+	hear(s, 0, settling(ZC_MSG_DECISION, 1));
+	drain(s);
+	is(count(s, ZC_DO_CLOSE), 0, "a decision of a coordinator below the last one is late");
+	is(told(s, ZC_MSG_ABORT, 2) > 0, true, "the next one is asked to coordinate");
+	hear(s, 2, settling(ZC_MSG_ASK, 0));
+	hear(s, 2, settling(ZC_MSG_DECISION, 0));
+	drain(s);
+	zc_engine_closed(s->engine);
+	drain(s);
+	is(verdict(s), -EHOSTDOWN, "its decision counts");
+	solo_free(s);
+}
+
+static void test_coordinator(void)
+{
+	struct solo *s = solo_agreed(1);
+	u32 node;
+
+	zc_engine_lost(s->engine, 0);
+	drain(s);
+	for (node = 2; node < 5; node++)
+		is(told(s, ZC_MSG_ASK, node), 1, "the lowest node asks node %u", node);
+	hear(s, 2, settling(ZC_MSG_ANSWER, 0));
+	hear(s, 3, settling(ZC_MSG_ANSWER, 0));
+	hear(s, 3, settling(ZC_MSG_ANSWER, 0));
+	drain(s);
+	is(told(s, ZC_MSG_DECISION, 2), 0, "an answer counts once");
+	zc_engine_lost(s->engine, 4);
+	drain(s);
+	is(told(s, ZC_MSG_DECISION, 2), 1, "who is lost is not waited for");
+	is(told(s, ZC_MSG_DECISION, 4), 0, "nor told");
+	is(count(s, ZC_DO_CLOSE), 1, "and the coordinator is bound, too");
+	solo_free(s);
+}
+
+int main(int argc, char **argv)
+{
+	test_dimensions();
+	test_submit();
+	test_small_engine();
+	test_early();
+	test_retires_in_order();
+	test_lies();
+	test_mismatch();
+	test_random_lies(argc > 1 ? strtoull(argv[1], NULL, 0) : 1);
+	test_abort();
+	test_cause(-ECANCELED, -ECANCELED);
+	test_cause(5, -EIO);
+	test_cause(-100000, -EIO);
+	test_stranger();
+	test_deadline();
+	test_heartbeat();
+	test_agreement();
+	test_late_decision();
+	test_coordinator();
+	return tap_end();
+}
