@@ -18,8 +18,8 @@
 
 #include "zcoll.h"
 
-/* Memory to check a plan in: enough for a ring of the most nodes, some 10 ms of work */
-#define ZC_PLAN_CHECK_BYTES SZ_16M
+/* Memory to check a plan in: enough for a ring of the most nodes, some 100 ms of work */
+#define ZC_PLAN_CHECK_BYTES SZ_64M
 
 #define ZC_PLAN_MAX_BYTES \
 	(sizeof(struct zcoll_plan) + ZCOLL_PLAN_MAX_STEPS * sizeof(struct zcoll_step))

@@ -7,15 +7,7 @@ LIB_PMIX := $(shell pkg-config --exists pmix 2>/dev/null && echo yes)
 
 LIB_SRCS := allreduce.c bootstrap_env.c buffers.c command.c comm.c device.c key.c loaded.c \
 	names.c request.c sequence.c text.c time.c \
-	plan/check.c plan/check_ends.c plan/check_expr.c plan/check_order.c \
-	plan/check_pairs.c plan/check_run.c plan/check_set.c \
-	plan/agenda.c plan/choice.c plan/cost.c plan/doc.c plan/fabric.c plan/model.c \
-	plan/rules.c plan/select.c plan/variants.c \
-	plan/json_form.c plan/json_format.c plan/json_parse.c \
-	plan/builder.c plan/circulant.c plan/doubling.c plan/make.c plan/tree.c \
-	plan/gen_aggregator.c plan/gen_circulant.c plan/gen_double_tree.c \
-	plan/gen_halving_doubling.c plan/gen_hierarchical.c plan/gen_pairwise.c \
-	plan/gen_recursive_doubling.c plan/gen_ring.c plan/gen_tree.c \
+	$(patsubst lib/%,%,$(wildcard lib/plan/*.c)) \
 	$(if $(LIB_PMIX),bootstrap_pmix.c,bootstrap_nopmix.c)
 LIB_OBJS := $(LIB_SRCS:%.c=$(B)/lib/%.o)
 OBJS += $(LIB_OBJS)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Plans: the arithmetic of <linux/zcoll_plan.h>, and the check of a plan at one
- * node. No state, no allocation, no sleep; a plan that is being looked at must not
- * change.
+ * node. No state, no allocation, no sleep but in zc_plan_check(), which may take long; a
+ * plan that is being looked at must not change.
  *
  * All functions but zc_plan_valid() and zc_plan_check() expect a plan that has
  * passed zc_plan_valid(): no division by zero, no wrap, no step out of the table.

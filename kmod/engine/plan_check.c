@@ -97,7 +97,7 @@ struct zc_track {
  * @v: the node
  * @why: gets the reason of a refusal
  * @columns: steps the node takes part in
- * @known: of each turn, what it knows when it begins
+ * @known: of each turn, what it knows when it begins; one row for all of an OPEN step
  * @last: of each step, what all its turns so far knew
  * @tracks: by step
  * @spots: segments, then accumulations, then scratch places
@@ -140,10 +140,16 @@ static int zc_refuse(struct zc_check *check, int err, const char *what, u32 segm
 /* ---- room ---- */
 
 struct zc_needs {
-	u32 turns;
+	u32 rows;
 	u32 reads;
 	u32 spots;
 };
+
+/* Nothing waits for single turns of an OPEN step, so one vector is enough for all */
+static u32 zc_step_rows(const struct zcoll_step *step)
+{
+	return step->flags & ZCOLL_STEP_OPEN ? 1 : step->repeat;
+}
 
 /*
  * As if the node took part in all steps. For each of its segments, a turn reads at most
@@ -157,7 +163,7 @@ static struct zc_needs zc_check_needs(const struct zcoll_plan *plan)
 	for (i = 0; i < plan->nsteps; i++) {
 		const struct zcoll_step *step = &plan->steps[i];
 
-		needs.turns += step->repeat;
+		needs.rows += zc_step_rows(step);
 		needs.reads += step->repeat * step->count;
 	}
 	if (plan->acc)
@@ -175,7 +181,7 @@ static struct zc_needs zc_check_needs(const struct zcoll_plan *plan)
 size_t zc_plan_check_room(const struct zcoll_plan *plan)
 {
 	struct zc_needs needs = zc_check_needs(plan);
-	u64 room = ((u64)needs.turns + plan->nsteps) * plan->nsteps * sizeof(u32);
+	u64 room = ((u64)needs.rows + plan->nsteps) * plan->nsteps * sizeof(u32);
 
 	room += plan->nsteps * sizeof(struct zc_track);
 	room += needs.spots * sizeof(struct zc_spot);
@@ -190,7 +196,7 @@ static void zc_check_place(struct zc_check *check, void *room)
 	struct zc_needs needs = zc_check_needs(plan);
 
 	check->known = room;
-	check->last = check->known + (size_t)needs.turns * plan->nsteps;
+	check->last = check->known + (size_t)needs.rows * plan->nsteps;
 	check->tracks = (void *)(check->last + (size_t)plan->nsteps * plan->nsteps);
 	check->spots = (void *)(check->tracks + plan->nsteps);
 	check->reads = (void *)(check->spots + needs.spots);
@@ -214,7 +220,7 @@ static void zc_check_tracks(struct zc_check *check)
 			.waiters = ZC_NONE,
 			.sender = ZC_NONE,
 		};
-		row += track->stop;
+		row += active ? zc_step_rows(&plan->steps[i]) : 0;
 	}
 	for (i = 0; i < plan->nsteps; i++) {
 		struct zc_track *match = &check->tracks[plan->steps[i].match];
@@ -249,7 +255,10 @@ static void zc_check_init(struct zc_check *check, void *room)
 
 static u32 *zc_check_known(struct zc_check *check, u32 step, u32 t)
 {
-	return check->known + ((size_t)check->tracks[step].row + t) * check->columns;
+	bool open = check->plan->steps[step].flags & ZCOLL_STEP_OPEN;
+
+	return check->known +
+	       ((size_t)check->tracks[step].row + (open ? 0 : t)) * check->columns;
 }
 
 static u32 *zc_check_last(struct zc_check *check, u32 step)
@@ -680,6 +689,7 @@ static int zc_check_step(struct zc_check *check, u32 step)
 		check->row = &check->plan->steps[step];
 		check->t = track->next++;
 		err = zc_check_turn(check);
+		zc_give_way();
 	}
 	return err;
 }
@@ -753,7 +763,7 @@ static int zc_check_end(struct zc_check *check)
  * @room: zc_plan_check_room() bytes, aligned to 4; what is in them does not matter
  * @why: gets the reason of a refusal
  *
- * Takes time in proportion to the room, at most.
+ * Takes time in proportion to the room, at most, and gives way to others.
  *
  * Return: 0, or a negative errno as <linux/zcoll.h> has it under "Plans".
  */

@@ -223,10 +223,10 @@ struct zcoll_after zc_join(struct zc_build *build, const struct zc_waits *waits)
 	return zc_on(zc_add(build, &row));
 }
 
-/* Wait for one more, which ends after the others as a rule */
+/* Wait for one more, which ends after the others as a rule; @waits may be NULL */
 void zc_wait(struct zc_build *build, struct zc_waits *waits, struct zcoll_after after)
 {
-	if (after.mode == ZCOLL_AFTER_NONE)
+	if (!waits || after.mode == ZCOLL_AFTER_NONE)
 		return;
 	if (waits->n == ZCOLL_PLAN_AFTER) {
 		waits->on[0] = zc_join(build, waits);

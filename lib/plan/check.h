@@ -2,13 +2,14 @@
 /*
  * The checker of plans: what its files share.
  *
- *   check.c        zcoll_plan_check(): what is proved, in which order
- *   check_pairs.c  who sends what to whom
- *   check_order.c  what waits for what; that nothing waits forever
- *   check_run.c    the symbolic run: which value is where
- *   check_ends.c   when a node may end: barriers, and plans that agree
- *   check_expr.c   values: expressions over the nodes' contributions
- *   check_set.c    sets of nodes
+ *   check.c          zcoll_plan_check(): what is proved, in which order
+ *   check_pairs.c    who sends what to whom
+ *   check_order.c    what waits for what; that nothing waits forever
+ *   check_run.c      the symbolic run: which value is where
+ *   check_outputs.c  which value is in the outputs
+ *   check_ends.c     when a node may end: barriers, and plans that agree
+ *   check_expr.c     values: expressions over the nodes' contributions
+ *   check_set.c      sets of nodes
  *
  * Vocabulary
  *
@@ -24,6 +25,7 @@
 #include <zcoll_plan.h>
 
 #include "../../kmod/engine/engine.h"
+#include "check_expr.h"
 
 /**
  * struct zc_proof - a plan that is being proved
@@ -113,6 +115,9 @@ int zc_proof_room(struct zc_proof *c);
 
 /* check_run.c */
 int zc_proof_run(struct zc_proof *c);
+
+/* check_outputs.c */
+int zc_proof_outputs(struct zc_proof *c, struct zc_exprs *exprs, const struct zc_value *data);
 
 /* check_ends.c */
 

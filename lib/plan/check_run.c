@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR MIT
 /*
- * The symbolic run: each node's places hold values (check_expr.h) instead of elements,
- * turns are carried out whole, in an order that their waits allow, and at the end each
- * output must be the expression it has to be.
+ * The symbolic run: each node's places hold values (check_expr.h) instead of elements, and
+ * turns are carried out whole, in an order that their waits allow. What the outputs are at
+ * the end is looked at in check_outputs.c.
  *
  * Places. DATA of a segment holds its accumulation, and from when it is final the output.
  * That what is read is there, of the right segment, and not written before its time, are
@@ -14,7 +14,6 @@
 
 #include "../../kmod/engine/plan_priv.h"
 #include "check.h"
-#include "check_expr.h"
 
 /**
  * struct run - a symbolic run
@@ -204,123 +203,6 @@ static int run_turn(void *arg, const struct zc_at *at, u32 peer)
 	return err;
 }
 
-/**
- * struct outputs - what the outputs have to be, and are
- * @tree: the fixed tree over all members
- * @members: set of all members
- * @seen: the last value that was found to be right
- * @first: by segment: the value at the first node that has it as an output
- * @same: all nodes that have a segment have the same value
- * @ordered: and it is the fixed tree
- */
-struct outputs {
-	struct zc_value tree;
-	u32 members;
-	struct zc_value seen;
-	struct zc_value *first;
-	bool same;
-	bool ordered;
-};
-
-/* The only node that contributes to a segment, where nothing is reduced; ZC_NONE: all do */
-static u32 owner_of(const struct zcoll_plan *plan, u32 segment)
-{
-	switch (plan->collective) {
-	case ZCOLL_ALLGATHER:
-		return segment;
-	case ZCOLL_BROADCAST:
-		return 0;
-	}
-	return ZC_NONE;
-}
-
-/*
- * Do all contribute to this value that must? None does twice, as fold() has seen; and where
- * there is one owner, no other node has inputs.
- */
-static int check_whole(struct run *run, struct outputs *out, const struct zc_at *at,
-		       u32 segment, struct zc_value value)
-{
-	u32 owner = owner_of(run->c->plan, segment), need = out->members, set, lacks;
-	struct zc_sets *sets = &run->exprs.sets;
-
-	if (zc_value_same(value, owner == ZC_NONE ? out->seen : zc_exprs_leaf(owner)))
-		return 0;
-	if (owner != ZC_NONE)
-		need = zc_sets_add(sets, ZC_SET_EMPTY, owner);
-	set = zc_exprs_set(&run->exprs, value);
-	if (set == ZC_SET_NONE || need == ZC_SET_NONE)
-		return -ENOMEM;
-	lacks = zc_sets_lacks(sets, set, need);
-	if (lacks != ZC_SET_NONE)
-		return zc_proof_refuse(run->c, at, "segment %u lacks the contribution of node %u "
-				       "at the end", segment, lacks);
-	out->seen = value;
-	return 0;
-}
-
-/* Compare the values of the same segment at different nodes, and with the fixed tree */
-static void compare(struct run *run, struct outputs *out, u32 segment, struct zc_value value)
-{
-	const u32 nodes = run->c->plan->nodes;
-	u32 first = segment;
-
-	if (owner_of(run->c->plan, segment) != ZC_NONE)
-		return;
-	if (!zc_value_same(value, out->tree))
-		out->ordered = false;
-	if (run->c->rows == 1) {
-		/* Raised by 1 it is what the next node has, and so on */
-		if (!zc_value_same(zc_exprs_raise(&run->exprs, value, 1), out->tree))
-			out->ordered = false;
-		/* What another node has of segment 0 */
-		value = zc_exprs_raise(&run->exprs, value, nodes - segment % nodes);
-		first = 0;
-	}
-	if (!out->first[first].expr)
-		out->first[first] = value;
-	else if (!zc_value_same(value, out->first[first]))
-		out->same = false;
-}
-
-static int check_output(struct run *run, struct outputs *out, u32 v, u32 segment)
-{
-	const struct zc_value *value = &run->data[(size_t)v * run->c->plan->segments + segment];
-	struct zcoll_plan_facts *facts = run->c->facts;
-	struct zc_at at = { v, ZC_NONE, ZC_NONE };
-
-	if (!zc_plan_has_output(run->c->plan, v, segment))
-		return 0;
-	if (!*facts->order)
-		zc_exprs_print(&run->exprs, *value, facts->order, sizeof(facts->order));
-	compare(run, out, segment, *value);
-	return check_whole(run, out, &at, segment, *value);
-}
-
-static int check_outputs(struct run *run)
-{
-	const struct zcoll_plan *plan = run->c->plan;
-	struct outputs out = { .same = true, .ordered = true };
-	struct zc_at nowhere = { ZC_NONE, ZC_NONE, ZC_NONE };
-	int err = zc_exprs_tree(&run->exprs, 0, plan->members, &out.tree);
-	u32 v, segment;
-
-	out.first = calloc(plan->segments, sizeof(*out.first));
-	out.members = zc_sets_first(&run->exprs.sets, plan->members);
-	if (!out.first || out.members == ZC_SET_NONE)
-		err = -ENOMEM;
-	for (v = 0; v < run->c->rows && !err; v++)
-		for (segment = 0; segment < plan->segments && !err; segment++)
-			err = check_output(run, &out, v, segment);
-	free(out.first);
-	run->c->facts->same_bits = out.same;
-	run->c->facts->ordered = out.same && out.ordered;
-	if (!err && plan->flags & ZCOLL_PLAN_ORDERED && !run->c->facts->ordered)
-		err = zc_proof_refuse(run->c, &nowhere, "the plan promises the fixed tree's order, "
-				      "but reduces in this one: %.400s", run->c->facts->order);
-	return err;
-}
-
 static int run_init(struct run *run)
 {
 	const struct zcoll_plan *plan = run->c->plan;
@@ -354,7 +236,7 @@ int zc_proof_run(struct zc_proof *c)
 	if (!err)
 		err = zc_proof_order(c, run_turn, &run);
 	if (!err)
-		err = check_outputs(&run);
+		err = zc_proof_outputs(c, &run.exprs, run.data);
 	if (!err && run.ends)
 		err = zc_ends_check(run.ends);
 	zc_ends_free(run.ends);

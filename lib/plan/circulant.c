@@ -18,13 +18,13 @@
  */
 #include "gen.h"
 
-/* The skips of Träff: n, ceil(n/2), ..., 1 */
-struct zc_skips zc_circulant_skips(u32 size)
+/* The skips of Träff: n, ceil(n / radix), ..., 1 */
+struct zc_skips zc_circulant_skips(u32 size, u32 radix)
 {
 	struct zc_skips skips = { .extent[0] = size };
 
 	while (size > 1) {
-		size = zc_div_up(size, 2);
+		size = zc_div_up(size, radix);
 		skips.extent[++skips.rounds] = size;
 	}
 	return skips;

@@ -52,7 +52,7 @@ struct zc_sent {
 	u32 n;
 };
 
-struct zc_skips zc_circulant_skips(u32 size);
+struct zc_skips zc_circulant_skips(u32 size, u32 radix);
 struct zcoll_after zc_circulant_scatter(struct zc_build *build, const struct zcoll_step *group,
 					const struct zc_skips *skips, struct zcoll_after ready,
 					bool result, struct zc_sent *sent);
@@ -82,8 +82,8 @@ struct zc_span {
 
 void zc_send_from(struct zc_build *build, const struct zcoll_step *send,
 		  const struct zc_span *spans, u32 n);
-void zc_tree_reduce(struct zc_build *build, u32 radix, u32 group, bool result,
-		    struct zc_waits *folded, struct zc_waits *sent);
+u32 zc_tree_reduce(struct zc_build *build, u32 radix, u32 group, bool result,
+		   struct zc_waits *folded, struct zc_waits *sent);
 void zc_tree_broadcast(struct zc_build *build, u32 radix, u32 group, struct zcoll_after ready,
 		       struct zcoll_after quiet);
 

@@ -64,9 +64,10 @@ static int zc_gen_skips(struct zc_build *build, const struct zc_skips *skips, u3
 
 int zc_gen_circulant(struct zc_build *build)
 {
-	struct zc_skips skips = zc_circulant_skips(build->plan->nodes);
+	u32 radix = build->spec->radix ? build->spec->radix : 2;
+	struct zc_skips skips = zc_circulant_skips(build->plan->nodes, radix);
 
-	return zc_gen_skips(build, &skips, 2);
+	return zc_gen_skips(build, &skips, radix);
 }
 
 int zc_gen_bruck(struct zc_build *build)

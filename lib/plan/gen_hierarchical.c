@@ -41,7 +41,7 @@ static void zc_levels_allreduce(struct zc_build *build, u32 n)
 	plan->segments = plan->nodes;
 	for (u32 i = 0; i < n; i++) {
 		group[i] = zc_level(build, i);
-		skips[i] = zc_circulant_skips(plan->levels[i]);
+		skips[i] = zc_circulant_skips(plan->levels[i], 2);
 		own = zc_circulant_scatter(build, &group[i], &skips[i],
 					   i ? zc_on(own.step) : own, i + 1 == n, &sent[i]);
 	}
@@ -114,7 +114,7 @@ static void zc_leaders_allreduce(struct zc_build *build, u32 size)
 {
 	struct zcoll_plan *plan = build->plan;
 	u32 nodes = plan->nodes, leaders = nodes / size + !zc_lone(nodes, size);
-	struct zc_skips skips = zc_circulant_skips(leaders);
+	struct zc_skips skips = zc_circulant_skips(leaders, 2);
 	struct zc_waits folded = { .n = 0 }, given = { .n = 0 }, ready = { .n = 0 };
 	struct zc_sent sent = { .n = 0 };
 	struct zcoll_after none = { 0 }, quiet;

@@ -77,7 +77,7 @@ static void zc_pairwise_gather(struct zc_build *build)
 int zc_gen_pairwise(struct zc_build *build)
 {
 	struct zcoll_plan *plan = build->plan;
-	struct zc_skips skips = zc_circulant_skips(plan->nodes);
+	struct zc_skips skips = zc_circulant_skips(plan->nodes, 2);
 	struct zc_waits ready = { .n = 0 };
 	struct zcoll_step group;
 	u32 sent;

@@ -11,26 +11,30 @@
 static int zc_gen_tree(struct zc_build *build, u32 radix)
 {
 	struct zcoll_plan *plan = build->plan;
-	struct zc_waits folded = { .n = 0 }, sent = { .n = 0 };
+	struct zc_waits sent = { .n = 0 };
 	struct zcoll_after ready, quiet = { 0 };
 	struct zcoll_step own;
 
-	if (plan->collective == ZCOLL_REDUCE)
+	switch (plan->collective) {
+	case ZCOLL_REDUCE:
+		/* Nodes other than the root have children, too */
 		plan->acc = plan->nodes > radix + 1;
-	if (plan->collective == ZCOLL_ALLREDUCE && radix == 2)
-		plan->flags |= ZCOLL_PLAN_ORDERED;
-	if (plan->collective == ZCOLL_BROADCAST) {
+		zc_tree_reduce(build, radix, plan->nodes, true, NULL, NULL);
+		return 0;
+	case ZCOLL_BROADCAST:
 		own = zc_row(build, ZCOLL_STEP_FINAL);
 		zc_between(&own, 0, 0);
 		own.flags = ZCOLL_STEP_FIRST;
 		ready = zc_on_slice(zc_add(build, &own), 0);
-	} else {
-		zc_tree_reduce(build, radix, plan->nodes, true, &folded, &sent);
-		ready = zc_on_slice(folded.on[folded.n - 1].step, 0);
+		break;
+	default:
+		if (plan->collective == ZCOLL_ALLREDUCE && radix == 2)
+			plan->flags |= ZCOLL_PLAN_ORDERED;
+		ready = zc_on_slice(zc_tree_reduce(build, radix, plan->nodes, true, NULL, &sent),
+				    0);
 		quiet = zc_join(build, &sent);
 	}
-	if (plan->collective != ZCOLL_REDUCE)
-		zc_tree_broadcast(build, radix, plan->nodes, ready, quiet);
+	zc_tree_broadcast(build, radix, plan->nodes, ready, quiet);
 	return 0;
 }
 

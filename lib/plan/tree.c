@@ -98,13 +98,13 @@ static void zc_reduce_sends(struct zc_build *build, const struct zc_rounds *roun
  * @radix: k
  * @group: nodes of a group: all, or a power of k; the last group may have fewer
  * @result: the result is final
- * @folded: gets all folds
- * @sent: gets all SENDs
+ * @folded: gets all folds, or NULL
+ * @sent: gets all SENDs, or NULL
  *
- * The last group must not be of one node if there are others.
+ * Return: the last fold of full groups.
  */
-void zc_tree_reduce(struct zc_build *build, u32 radix, u32 group, bool result,
-		    struct zc_waits *folded, struct zc_waits *sent)
+u32 zc_tree_reduce(struct zc_build *build, u32 radix, u32 group, bool result,
+		   struct zc_waits *folded, struct zc_waits *sent)
 {
 	u32 nodes = build->plan->nodes;
 	struct zc_rounds rounds;
@@ -125,6 +125,7 @@ void zc_tree_reduce(struct zc_build *build, u32 radix, u32 group, bool result,
 		zc_reduce_sends(build, &rounds, n, rounds.every[n] / radix, rounds.step[n], sent);
 		zc_wait(build, folded, zc_on(rounds.step[n]));
 	}
+	return rounds.step[rounds.n - 1];
 }
 
 /* ---- broadcast ---- */

@@ -5,11 +5,11 @@
 
 LIBT := $(B)/selftests/lib
 LIBT_HOST := $(LIBT)/env $(LIBT)/names $(LIBT)/calls $(LIBT)/ranges
-LIBT_DEV := $(LIBT)/dev_calls $(LIBT)/dev_ring $(LIBT)/dev_errors
+LIBT_DEV := $(LIBT)/dev_calls $(LIBT)/dev_plans $(LIBT)/dev_ring $(LIBT)/dev_errors
 
 OBJS += $(patsubst %,%.o,$(LIBT_HOST) $(LIBT_DEV)) $(LIBT)/mock.o $(LIBT)/ranks.o
 
-$(LIBT_HOST) $(LIBT_DEV): LDLIBS = -luring -pthread -ldl
+$(LIBT_HOST) $(LIBT_DEV): LDLIBS = -luring -ljansson -pthread -ldl -lm
 $(LIBT_HOST) $(LIBT_DEV): %: %.o $(B)/lib/libzcoll.a
 	$(link)
 
@@ -23,7 +23,7 @@ $(LIBT)/hello: tools/examples/hello.c $(B)/lib/libzcoll.so
 	$(Q)$(CC) -Iinclude -Iinclude/uapi -Wall -Wextra -o $@ $< -L$(B)/lib -lzcoll \
 		-Wl,-rpath,'$$ORIGIN/../../lib'
 
-$(LIBT)/show_env: LDLIBS = -luring -pthread -ldl
+$(LIBT)/show_env: LDLIBS = -luring -ljansson -pthread -ldl -lm
 $(LIBT)/show_env: $(LIBT)/show_env.o $(B)/lib/libzcoll.a
 	$(link)
 OBJS += $(LIBT)/show_env.o

@@ -270,11 +270,13 @@ struct zcoll_plan *plan_exchange(u32 nodes, bool agreed)
 	r->dist_step = -1;
 	r->repeat = nodes - 1;
 	to_scratch(&r->dst, 0, 1);
-	to_scratch(&fold0->src, 0, 0);
+	to_scratch(&fold0->dst, 0, 0);
 	wait_for(fold0, plan, r, ZCOLL_AFTER_ALL, 0);
 	wait_for(fold0, plan, g, ZCOLL_AFTER_SLICE, 0);
 	fold->repeat = nodes - 2;
 	to_scratch(&fold->src, 1, 1);
+	to_scratch(&fold->dst, 0, 0);
+	to_scratch(&final->src, 0, 0);
 	wait_for(fold, plan, fold0, ZCOLL_AFTER_SLICE, 0);
 	wait_for(fold, plan, fold, ZCOLL_AFTER_SLICE, 1);
 	wait_for(final, plan, fold, ZCOLL_AFTER_SLICE, -(s32)(nodes - 3));

@@ -23,7 +23,7 @@
 #include "tap.h"
 
 #define ROUNDS		4000	/* of the short run */
-#define ROOM		(16UL << 20)
+#define ROOM		(64UL << 20)
 #define MAX_NODES	8	/* of plans that are carried out */
 #define MAX_SIZE	64	/* segments and scratch places of these */
 #define MAX_LENGTH	2000

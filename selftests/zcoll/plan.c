@@ -162,7 +162,7 @@ TEST_F(plan, a_check_that_needs_too_much_memory_is_refused)
 		plan_add(p, FINAL, FIRST, NONE, 0)->repeat = 1000;
 	image_seal(&self->image);
 	EXPECT_EQ(-E2BIG, check_at(self->ep[0], &self->image, 0, self->text));
-	EXPECT_NE(NULL, strstr(self->text, "16777216"));
+	EXPECT_NE(NULL, strstr(self->text, "67108864"));
 }
 
 TEST_F(plan, a_node_that_the_plan_does_not_have)
