@@ -70,6 +70,7 @@ char *zcoll_plan_format(const struct zcoll_plan *plan);
  * @peers_max: different nodes that a node sends to or receives from, the most
  * @scratch: scratch places really used
  * @acc: segments of accumulation that a node without room in its outputs needs
+ * @reserved: 0
  * @same_bits: all nodes get the same bits for each segment, whatever the operator
  * @ordered: the order is the fixed tree's over nodes (zcoll_plan.flags)
  * @agreed: no node ends before all nodes have all results
@@ -98,9 +99,13 @@ struct zcoll_plan_facts {
 
 /**
  * struct zcoll_plan_limits - under which grants a plan is to be proved
- * @window: operations in flight
- * @slots: slots of a receiving step
- * @nodes: run at most so many nodes symbolically, 0: all; see nodes_run
+ * @window: operations in flight, at least 1
+ * @slots: slots of a receiving step, at least 1
+ * @nodes: a plan that looks the same from every node is run at one node only if it has
+ *	more nodes than this; 0: never. Others are always run at all nodes
+ *
+ * The proof holds for any window, number of slots and slices; NULL limits mean that
+ * @nodes is 1.
  */
 struct zcoll_plan_limits {
 	uint32_t window;

@@ -58,11 +58,11 @@ static bool zc_good_has(const struct zc_good *good, u64 seq)
 }
 
 /**
- * zc_fail - revoke the engine
+ * zc_revoke - revoke the engine
  * @e: engine
  * @error: cause, a negative errno; only the first one counts
  */
-void zc_fail(struct zc_engine *e, s32 error)
+void zc_revoke(struct zc_engine *e, s32 error)
 {
 	if (e->error)
 		return;
@@ -158,7 +158,7 @@ void zc_agree_message(struct zc_engine *e, u32 from, const struct zc_msg *msg)
 {
 	struct zc_agree *a = &e->agree;
 
-	zc_fail(e, msg->status);
+	zc_revoke(e, msg->status);
 	switch (msg->type) {
 	case ZC_MSG_ABORT:
 		if (msg->unit)

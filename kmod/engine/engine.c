@@ -183,7 +183,7 @@ int zc_engine_submit(struct zc_engine *e, const struct zc_op_desc *desc)
 	early = op->phase == ZC_OP_EARLY && op->desc.seq == desc->seq;
 	zc_op_find(e, desc->seq, desc->fingerprint);
 	if (op->desc.fingerprint != desc->fingerprint) {
-		zc_fail(e, -EPROTO);
+		zc_revoke(e, -EPROTO);
 		return -EPROTO;
 	}
 	op->desc = *desc;
@@ -193,7 +193,7 @@ int zc_engine_submit(struct zc_engine *e, const struct zc_op_desc *desc)
 	for (i = 0; i < plan->nsteps && !err; i++)
 		err = zc_row_check(e, op, i, &words);
 	if (err == -EPROTO)
-		zc_fail(e, err);
+		zc_revoke(e, err);
 	if (err) {
 		op->phase = early ? ZC_OP_EARLY : ZC_OP_UNKNOWN;
 		return err;
@@ -213,14 +213,14 @@ static void zc_op_message(struct zc_engine *e, u32 from, const struct zc_msg *ms
 	if (e->error || msg->seq < e->base)
 		return;
 	if (msg->seq >= e->base + e->config.window || msg->step >= e->config.steps) {
-		zc_fail(e, -EPROTO);
+		zc_revoke(e, -EPROTO);
 		return;
 	}
 	op = zc_op_find(e, msg->seq, msg->fingerprint);
 	if (op->desc.fingerprint != msg->fingerprint)
-		zc_fail(e, -EPROTO);
+		zc_revoke(e, -EPROTO);
 	else if (op->phase != ZC_OP_ENDED && zc_row_message(e, op, from, msg))
-		zc_fail(e, -EPROTO);
+		zc_revoke(e, -EPROTO);
 }
 
 /**
@@ -237,7 +237,7 @@ void zc_engine_message(struct zc_engine *e, u32 from, const struct zc_msg *msg)
 	struct zc_link *link = zc_link(e, from);
 
 	if (!link) {
-		zc_fail(e, from < e->config.nodes && from != e->config.node ? -ENOSPC : -EPROTO);
+		zc_revoke(e, from < e->config.nodes && from != e->config.node ? -ENOSPC : -EPROTO);
 		return;
 	}
 	if (link->lost)
@@ -258,7 +258,7 @@ void zc_engine_message(struct zc_engine *e, u32 from, const struct zc_msg *msg)
 		zc_agree_message(e, from, msg);
 		break;
 	default:
-		zc_fail(e, -EPROTO);
+		zc_revoke(e, -EPROTO);
 	}
 }
 
@@ -299,7 +299,7 @@ void zc_engine_lost(struct zc_engine *e, u32 node)
 	link = zc_link(e, node);
 	if (link)
 		link->lost = true;
-	zc_fail(e, -EHOSTDOWN);
+	zc_revoke(e, -EHOSTDOWN);
 	zc_agree_lost(e, node);
 }
 
@@ -310,7 +310,7 @@ void zc_engine_lost(struct zc_engine *e, u32 node)
  */
 void zc_engine_abort(struct zc_engine *e, s32 error)
 {
-	zc_fail(e, error);
+	zc_revoke(e, error);
 }
 
 /**
@@ -348,7 +348,7 @@ u64 zc_engine_tick(struct zc_engine *e, u64 now)
 		if (op->phase != ZC_OP_ACTIVE || !op->desc.deadline)
 			continue;
 		if (op->desc.deadline <= now)
-			zc_fail(e, -ETIMEDOUT);
+			zc_revoke(e, -ETIMEDOUT);
 		else if (op->desc.deadline < next)
 			next = op->desc.deadline;
 	}

@@ -257,7 +257,7 @@ void zc_op_end(struct zc_engine *e, struct zc_eop *op, s32 status);
 void zc_op_wake(struct zc_engine *e, struct zc_eop *op);
 
 /* agree.c */
-void zc_fail(struct zc_engine *e, s32 error);
+void zc_revoke(struct zc_engine *e, s32 error);
 void zc_agree_message(struct zc_engine *e, u32 from, const struct zc_msg *msg);
 void zc_agree_lost(struct zc_engine *e, u32 node);
 bool zc_agree_next(struct zc_engine *e, struct zc_action *action);

@@ -75,7 +75,7 @@ bool zc_link_takes(struct zc_engine *e, u32 node, u64 seq)
 	struct zc_link *link = zc_link(e, node);
 
 	if (!link) {
-		zc_fail(e, -ENOSPC);
+		zc_revoke(e, -ENOSPC);
 		return false;
 	}
 	if (seq < link->retired + e->config.window)

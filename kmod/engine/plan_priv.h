@@ -7,6 +7,14 @@
 
 #include "plan.h"
 
+/* In what takes long, where sleeping is allowed: let others have the processor */
+#ifdef __KERNEL__
+#include <linux/sched.h>
+#define zc_give_way() cond_resched()
+#else
+#define zc_give_way() do { } while (0)
+#endif
+
 /* Does the step read its src? */
 static inline bool zc_step_reads(const struct zcoll_step *step)
 {

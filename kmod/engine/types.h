@@ -9,11 +9,8 @@
 #ifdef __KERNEL__
 #include <linux/errno.h>
 #include <linux/limits.h>
-#include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/types.h>
-/* In what takes long, where sleeping is allowed: let others have the processor */
-#define zc_give_way() cond_resched()
 #else
 #include <errno.h>
 #include <stdbool.h>
@@ -26,7 +23,6 @@ typedef uint16_t u16;
 typedef uint8_t u8;
 typedef int64_t s64;
 typedef int32_t s32;
-#define zc_give_way() do { } while (0)
 #ifndef U64_MAX
 #define U64_MAX UINT64_MAX
 #define U32_MAX UINT32_MAX

@@ -241,6 +241,29 @@ void zc_set_after(struct zcoll_step *row, const struct zc_waits *waits)
 		row->after[i] = waits->on[i];
 }
 
+/* ---- inputs that are results ---- */
+
+/* Of an all-gather: each node's own segment. Return: what to wait for. */
+struct zcoll_after zc_own_result(struct zc_build *build)
+{
+	struct zcoll_step row = zc_row(build, ZCOLL_STEP_FINAL);
+
+	row.flags = ZCOLL_STEP_FIRST;
+	row.of = ZCOLL_OF_SELF;
+	return zc_on_slice(zc_add(build, &row), 0);
+}
+
+/* Of a broadcast: a segment of node 0. Return: what to wait for. */
+struct zcoll_after zc_root_result(struct zc_build *build, u32 segment)
+{
+	struct zcoll_step row = zc_row(build, ZCOLL_STEP_FINAL);
+
+	zc_between(&row, 0, 0);
+	row.flags = ZCOLL_STEP_FIRST;
+	row.seg = segment;
+	return zc_on_slice(zc_add(build, &row), 0);
+}
+
 /* ---- notification ---- */
 
 /**

@@ -79,6 +79,9 @@ void zc_wait_all(struct zc_waits *waits);
 struct zcoll_after zc_join(struct zc_build *build, const struct zc_waits *waits);
 void zc_set_after(struct zcoll_step *row, const struct zc_waits *waits);
 
+struct zcoll_after zc_own_result(struct zc_build *build);
+struct zcoll_after zc_root_result(struct zc_build *build, u32 segment);
+
 void zc_disseminate(struct zc_build *build, const struct zcoll_step *group, u32 radix,
 		    struct zc_waits *ready);
 void zc_agree(struct zc_build *build);

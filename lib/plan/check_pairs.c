@@ -63,7 +63,7 @@ static int check_send(const struct zc_proof *c, const struct zc_at *at,
 
 	if (err)
 		return err;
-	if (turn->range.count && !zc_range_same(&turn->range, &other.range))
+	if (!zc_range_same(&turn->range, &other.range))
 		return zc_proof_refuse(c, at, "%u segments from %u on are sent, but node %u "
 				       "expects %u from %u on in step %u (%s)",
 				       turn->range.count, turn->range.first, turn->peer,

@@ -10,7 +10,7 @@
  * blocks 0 .. m'-m-1; so they must be m at most. With a radix above 2 they may be more,
  * and go to the nodes m, 2 m, ... further on. All-gather is the same backwards.
  *
- * Träff's skips are n, ceil(n/2), ..., 1. Powers of two below n are those of Bruck et al.
+ * Träff's skips are n, ceil(n/2), ..., 1, or with a radix k, n, ceil(n/k), ..., 1.
  *
  * Blocks from some number on have not been folded yet, are *raw*: then a message is
  * cut where that begins, as a step sends either inputs or accumulations. For one block,

@@ -127,13 +127,9 @@ void zc_doubling_allgather(struct zc_build *build)
 	struct zcoll_plan *plan = build->plan;
 	u32 core = zc_power_below(2, plan->nodes), extras = plan->nodes - core;
 	struct zc_waits ready = { .n = 0 };
-	struct zcoll_step own;
 
 	plan->segments = plan->nodes;
-	own = zc_row(build, ZCOLL_STEP_FINAL);
-	own.flags = ZCOLL_STEP_FIRST;
-	own.of = ZCOLL_OF_SELF;
-	zc_wait(build, &ready, zc_on_slice(zc_add(build, &own), 0));
+	zc_wait(build, &ready, zc_own_result(build));
 	if (!extras) {
 		zc_doubling_gather(build, core, &ready, NULL);
 		return;

@@ -141,6 +141,9 @@ static void zc_climb_down(struct zc_build *build, const struct zc_levels *levels
 				get.after[0] = zc_on_slice(climb->row[level] + 2 * j, 0);
 			send.match = zc_add(build, &get);
 			zc_send_from(build, &send, above, n);
+			/* Then the plan is too long, and so may here[] be too short */
+			if (build->rows > ZCOLL_PLAN_MAX_STEPS)
+				return;
 			here[j] = (struct zc_span){ get.lo, get.hi, zc_on_slice(send.match, 0) };
 		}
 		swap = above;
@@ -154,14 +157,11 @@ static void zc_climb_down(struct zc_build *build, const struct zc_levels *levels
 /* Node 0 has the value, final, and gives it to the top. Return: what to wait for there. */
 static struct zcoll_after zc_give_top(struct zc_build *build, const struct zc_levels *levels)
 {
-	struct zcoll_step own = zc_row(build, ZCOLL_STEP_FINAL);
 	struct zcoll_step send = zc_row(build, ZCOLL_STEP_SEND), store;
 
-	zc_between(&own, 0, 0);
-	own.flags = ZCOLL_STEP_FIRST;
 	zc_between(&send, 0, 0);
 	send.dist = levels->base[levels->top];
-	send.after[0] = zc_on_slice(zc_add(build, &own), 0);
+	send.after[0] = zc_root_result(build, 0);
 	store = zc_answer(&send, ZCOLL_STEP_FOLD);
 	zc_shift(&store, send.dist);
 	store.flags = ZCOLL_STEP_STORE;

@@ -21,16 +21,6 @@ static struct zc_skips zc_bruck_skips(u32 size, u32 radix)
 	return skips;
 }
 
-/* The own segment, of which the node has all inputs there are */
-static struct zcoll_after zc_own_final(struct zc_build *build)
-{
-	struct zcoll_step own = zc_row(build, ZCOLL_STEP_FINAL);
-
-	own.flags = ZCOLL_STEP_FIRST;
-	own.of = ZCOLL_OF_SELF;
-	return zc_on_slice(zc_add(build, &own), 0);
-}
-
 static int zc_gen_skips(struct zc_build *build, const struct zc_skips *skips, u32 radix)
 {
 	struct zcoll_plan *plan = build->plan;
@@ -55,7 +45,7 @@ static int zc_gen_skips(struct zc_build *build, const struct zc_skips *skips, u3
 		zc_circulant_gather(build, &group, skips, &ready, &sent, none);
 		break;
 	case ZCOLL_ALLGATHER:
-		zc_wait(build, &ready, zc_own_final(build));
+		zc_wait(build, &ready, zc_own_result(build));
 		zc_circulant_gather(build, &group, skips, &ready, NULL, none);
 		break;
 	}

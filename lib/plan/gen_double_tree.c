@@ -204,17 +204,6 @@ static void zc_second_tree(struct zc_binary *tree, bool rooted)
 		zc_edge_one(tree, 0, ZC_ROOT, ZC_BESIDE, tree->build->plan->nodes - 1);
 }
 
-/* Where node 0 has segment @segment, final, for a broadcast */
-static u32 zc_own_half(struct zc_build *build, u32 segment)
-{
-	struct zcoll_step own = zc_row(build, ZCOLL_STEP_FINAL);
-
-	zc_between(&own, 0, 0);
-	own.flags = ZCOLL_STEP_FIRST;
-	own.seg = segment;
-	return zc_add(build, &own);
-}
-
 int zc_gen_double_tree(struct zc_build *build)
 {
 	struct zcoll_plan *plan = build->plan;
@@ -229,7 +218,7 @@ int zc_gen_double_tree(struct zc_build *build)
 		zc_second_tree(&trees[1], plan->collective != ZCOLL_ALLREDUCE);
 	for (u32 i = 0; i < plan->segments; i++) {
 		if (plan->collective == ZCOLL_BROADCAST)
-			trees[i].ready = zc_own_half(build, i);
+			trees[i].ready = zc_root_result(build, i).step;
 		else
 			zc_binary_up(&trees[i]);
 		if (plan->collective != ZCOLL_REDUCE)

@@ -59,12 +59,9 @@ static struct zcoll_after zc_pairwise_scatter(struct zc_build *build, u32 *sent)
 
 static void zc_pairwise_gather(struct zc_build *build)
 {
-	struct zcoll_step row = zc_row(build, ZCOLL_STEP_FINAL);
 	struct zcoll_step send = zc_row(build, ZCOLL_STEP_SEND), deliver;
 
-	row.flags = ZCOLL_STEP_FIRST;
-	row.of = ZCOLL_OF_SELF;
-	send.after[0] = zc_on_slice(zc_add(build, &row), 0);
+	send.after[0] = zc_own_result(build);
 	send.flags = ZCOLL_STEP_OPEN;
 	send.repeat = build->plan->nodes - 1;
 	send.dist = 1;

@@ -103,17 +103,13 @@ static void zc_ring_gather(struct zc_build *build, const struct zc_ring *ring)
 /* From node 0 to 1, 2, ...; @ready: node 0 has the result */
 static void zc_ring_broadcast(struct zc_build *build, struct zcoll_after ready)
 {
-	struct zcoll_step final = zc_row(build, ZCOLL_STEP_FINAL);
 	struct zcoll_step send = zc_row(build, ZCOLL_STEP_SEND), deliver;
 
-	zc_between(&final, 0, 0);
-	final.flags = ZCOLL_STEP_FIRST;
-	final.after[0] = ready;
 	send.dist = 1;
 	zc_between(&send, 0, build->plan->nodes - 2);
 	deliver = zc_answer(&send, ZCOLL_STEP_DELIVER);
 	zc_shift(&deliver, 1);
-	send.after[0] = zc_on_slice(zc_add(build, &final), 0);
+	send.after[0] = ready;
 	send.after[1] = zc_on_slice(build->rows + 1, 0);
 	zc_message(build, &send, &deliver);
 }
@@ -150,12 +146,11 @@ static u32 zc_ring_reduce(struct zc_build *build)
 int zc_gen_ring(struct zc_build *build)
 {
 	struct zcoll_plan *plan = build->plan;
-	struct zcoll_step own;
 	struct zc_ring ring = { ZC_NONE, ZC_NONE, ZC_NONE, ZC_NONE };
 
 	switch (plan->collective) {
 	case ZCOLL_BROADCAST:
-		zc_ring_broadcast(build, (struct zcoll_after){ 0 });
+		zc_ring_broadcast(build, zc_root_result(build, 0));
 		return 0;
 	case ZCOLL_REDUCE:
 		plan->acc = plan->nodes > 2;
@@ -167,10 +162,7 @@ int zc_gen_ring(struct zc_build *build)
 	}
 	plan->segments = plan->nodes;
 	if (plan->collective == ZCOLL_ALLGATHER) {
-		own = zc_row(build, ZCOLL_STEP_FINAL);
-		own.flags = ZCOLL_STEP_FIRST;
-		own.of = ZCOLL_OF_SELF;
-		ring.final = zc_add(build, &own);
+		ring.final = zc_own_result(build).step;
 	} else {
 		if (plan->collective == ZCOLL_REDUCE_SCATTER)
 			plan->acc = zc_min(ZC_RING_ACC, plan->nodes - 2);

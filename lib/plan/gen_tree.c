@@ -3,7 +3,7 @@
  * "binomial" and "knomial": reduce to node 0 and broadcast from there along a k-nomial
  * tree (see tree.c), all-reduce and barrier by the one and then the other. R. Thakur, R.
  * Rabenseifner and W. Gropp, Optimization of Collective Communication Operations in
- * MPICH, IJHPCA 19(1), 2005; k: N. Wilkins et al., Generalized Collective Algorithms for
+ * MPICH, IJHPCA 19(1), 2005; k: M. Wilkins et al., Generalized Collective Algorithms for
  * the Exascale Era, CLUSTER 2023.
  */
 #include "gen.h"
@@ -13,7 +13,6 @@ static int zc_gen_tree(struct zc_build *build, u32 radix)
 	struct zcoll_plan *plan = build->plan;
 	struct zc_waits sent = { .n = 0 };
 	struct zcoll_after ready, quiet = { 0 };
-	struct zcoll_step own;
 
 	switch (plan->collective) {
 	case ZCOLL_REDUCE:
@@ -22,10 +21,7 @@ static int zc_gen_tree(struct zc_build *build, u32 radix)
 		zc_tree_reduce(build, radix, plan->nodes, true, NULL, NULL);
 		return 0;
 	case ZCOLL_BROADCAST:
-		own = zc_row(build, ZCOLL_STEP_FINAL);
-		zc_between(&own, 0, 0);
-		own.flags = ZCOLL_STEP_FIRST;
-		ready = zc_on_slice(zc_add(build, &own), 0);
+		ready = zc_root_result(build, 0);
 		break;
 	default:
 		if (plan->collective == ZCOLL_ALLREDUCE && radix == 2)

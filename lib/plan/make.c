@@ -133,6 +133,23 @@ static int zc_wants_collective(struct zc_build *build, const struct zc_algorithm
 				     ZCOLL_NR_COLLECTIVES, algo->collectives));
 }
 
+static int zc_wants_levels(struct zc_build *build, const struct zc_algorithm *algo)
+{
+	const u32 *levels = build->spec->levels;
+
+	for (u32 i = 0; i < ZCOLL_PLAN_LEVELS; i++) {
+		if (!levels[i])
+			continue;
+		if (!(algo->looks_at & ZC_LEVELS))
+			return zc_build_fail(build, -EINVAL, "%s has no levels", algo->name);
+		if (i && !levels[i - 1])
+			return zc_build_fail(build, -EINVAL,
+					     "%s: level %u comes after a 0, which ends the list",
+					     algo->name, levels[i]);
+	}
+	return 0;
+}
+
 /* Are the numbers in range, and are there none that the algorithm would not look at? */
 static int zc_wants_numbers(struct zc_build *build, const struct zc_algorithm *algo)
 {
@@ -155,8 +172,6 @@ static int zc_wants_numbers(struct zc_build *build, const struct zc_algorithm *a
 	if (spec->aggregators && spec->nodes == 1)
 		return zc_build_fail(build, -EINVAL, "%s: one node needs no aggregators",
 				     algo->name);
-	if (spec->levels[0] && !(algo->looks_at & ZC_LEVELS))
-		return zc_build_fail(build, -EINVAL, "%s has no levels", algo->name);
 	if (!algo->make && spec->nodes > 1)
 		return zc_build_fail(build, -EINVAL, "%s is for one node, not for %u",
 				     algo->name, spec->nodes);
@@ -189,9 +204,9 @@ static int zc_generate(struct zc_build *build, const struct zc_algorithm *algo)
 	if (build->rows <= ZCOLL_PLAN_MAX_STEPS)
 		return 0;
 	return zc_build_fail(build, -E2BIG,
-			     "%s: %u nodes take %u steps, and a plan may have %u%s", algo->name,
-			     build->spec->nodes, build->rows, ZCOLL_PLAN_MAX_STEPS,
-			     algo->looks_at & ZC_RADIX ? "; another radix may take fewer" : "");
+			     "%s: %u nodes take more than %u steps, the most a plan may have%s",
+			     algo->name, build->spec->nodes, ZCOLL_PLAN_MAX_STEPS,
+			     build->spec->radix ? "; a smaller radix takes fewer" : "");
 }
 
 /* Is it within the limits? All else is as it should be. */
@@ -222,6 +237,8 @@ static int zc_make(struct zc_build *build)
 		err = zc_wants_collective(build, algo);
 	if (!err)
 		err = zc_wants_numbers(build, algo);
+	if (!err)
+		err = zc_wants_levels(build, algo);
 	if (err)
 		return err;
 	plan->version = ZCOLL_PLAN_VERSION;

@@ -28,7 +28,9 @@
 
 #include "model.h"
 
-#define EAGER 8192.0	/* bytes that need no grant, as in cost.c */
+/* As in cost.c */
+#define EAGER 8192.0	/* bytes that need no grant */
+#define SLOTS 8		/* landing places of a step */
 
 struct model {
 	const struct zcoll_fabric *fabric;
@@ -69,6 +71,18 @@ static double cadence(const struct model *m, double bytes, bool folds)
 }
 
 /*
+ * What to be folded lands in slots. Where more slices follow each other than there are, leave
+ * for half of the slots at a time waits at the NIC, behind what goes the other way.
+ */
+static double stall(const struct model *m, double bytes, bool folds)
+{
+	double slice = fmin(bytes, m->slice), k = slices(m, bytes);
+
+	return folds && k > SLOTS ? (k - SLOTS) / (SLOTS / 2) *
+				    (alpha(m) + folding(m, slice, true)) : 0;
+}
+
+/*
  * @count messages that do not wait for each other. The processor sends while the first are
  * on the way; it may be busy for longer than that.
  */
@@ -79,7 +93,7 @@ static double stream(const struct model *m, double count, double bytes, bool fol
 	double work = m->fabric->overhead + folding(m, slice, folds);
 	double beat = fmax(fmax(m->fabric->gap, wire(m, slice)), work);
 	double flow = alpha(m) + (k - 1) * beat - rest * m->fabric->per_byte + wire(m, slice) +
-		      folding(m, slice, folds);
+		      folding(m, slice, folds) + stall(m, bytes, folds);
 
 	return count < 1 ? 0 : fmax(flow, k * (work + m->fabric->overhead));
 }
@@ -107,7 +121,8 @@ static double chain(const struct model *m, double hops, double bytes, bool folds
 
 	if (hops < 1)
 		return 0;
-	return hop + (hops - 1) * fmax(hop, k * beat) + (k - 1) * beat;
+	return hop + (hops - 1) * fmax(hop, k * beat) + (k - 1) * beat +
+	       hops * stall(m, bytes, folds);
 }
 
 /* One message, over @hops nodes, each of which hands on what it has got */
@@ -215,11 +230,11 @@ static double ring(const struct model *m, double n)
 	return halves(m, chain(m, hops, part, true), chain(m, hops, part, false), part);
 }
 
-/* What comes is kept, and folded at the end; only the last fold is hidden by the gather */
+/* What comes is kept, and folded at the end */
 static double pairwise(const struct model *m, double n)
 {
 	double peers = m->nodes - 1, part = n / m->nodes;
-	double fold = folding(m, (peers - (m->collective == ZCOLL_ALLREDUCE)) * part, true);
+	double fold = folding(m, peers * part, true);
 
 	if (m->collective == ZCOLL_REDUCE_SCATTER)
 		return grant(m, part) + whole(m, peers, part) + fold;

@@ -109,6 +109,13 @@ in_time() {
 	is 0 "$status" && [ $((SECONDS - begin)) -le 4 ]
 }
 
+manual_names_options() {
+	sed 's/\\-/-/g' "$top/Documentation/man/zcoll-calibrate.1" >page
+	for option in $("$zcoll" help calibrate | sed -nE 's/^ +(-.,)? *(--[a-z_]+).*/\2/p'); do
+		[ "$option" = --help ] || grep -qF -e "$option" page || { echo "no $option"; return 1; }
+	done
+}
+
 t "measures this node: all numbers are positive" local_numbers
 t "writes a file, and prints a table" writes_file
 t "measures with a peer, which then ends" two_processes
@@ -121,5 +128,6 @@ t "a file that cannot be written is told" fails "no/such: No such file" "$zcoll"
 t "a peer without a port" refused "not HOST:PORT" "$zcoll" calibrate --peer foo
 t "a time that is none" refused "not a time" "$zcoll" calibrate --time 0
 t "a listener measures nothing" refused "only answers" "$zcoll" calibrate --listen 1 --json
+t "the manual page names all options" manual_names_options
 t "an argument too many" refused "unexpected argument" "$zcoll" calibrate x
 tap_end

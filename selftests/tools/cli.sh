@@ -14,14 +14,14 @@ unset ZCOLL_RANK ZCOLL_SIZE ZCOLL_KEY
 
 help_lists_all() {
 	run "$zcoll" help
-	for sub in info run allreduce perf help; do
+	for sub in info run allreduce perf calibrate help; do
 		grep -q "^  $sub " out || return 1
 	done
 	is 0 "$status"
 }
 
 help_of_each() {
-	for sub in info run allreduce perf help; do
+	for sub in info run allreduce perf calibrate help; do
 		"$zcoll" help "$sub" >one && "$zcoll" "$sub" --help >two && cmp one two &&
 			grep -q "^Usage: zcoll" one || return 1
 	done
@@ -29,7 +29,7 @@ help_of_each() {
 
 # Each long option that getopt knows is in the help text, and the other way round
 help_names_options() {
-	for sub in info run allreduce perf; do
+	for sub in info run allreduce perf calibrate; do
 		sed -nE 's/.*\{ "([a-z_]+)", (no|required)_argument.*/--\1/p' \
 			"$top/tools/cmd_$sub.c" | sort >known
 		echo "--help" >>known
@@ -39,7 +39,7 @@ help_names_options() {
 }
 
 help_fits_terminal() {
-	for sub in "" info run allreduce perf help; do
+	for sub in "" info run allreduce perf calibrate help; do
 		"$zcoll" help ${sub:+"$sub"}
 	done >all
 	[ "$(wc -L <all)" -le 88 ]

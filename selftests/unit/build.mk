@@ -49,12 +49,15 @@ $(PROOF_TESTS): $(UNIT_B)/%: selftests/unit/%.c $(PROOF_SRCS) $(wildcard lib/pla
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -O1 -fsanitize=address,undefined \
 		-fno-sanitize-recover=undefined -o $@ $(filter %.c %.a,$^) -ljansson
 
-OBJS += $(UNIT_B)/plan_sweep_test.o
-$(UNIT_B)/plan_sweep_test: %: %.o $(B)/lib/libzcoll.a
+# The library's plans: all are proved, in a sweep; and what else is promised of them
+
+MADE_TESTS := $(UNIT_B)/plan_sweep_test $(UNIT_B)/plan_make_test
+OBJS += $(MADE_TESTS:%=%.o)
+$(MADE_TESTS): %: %.o $(B)/lib/libzcoll.a
 	$(link)
 
-HOST_TESTS += $(PROOF_TESTS) $(UNIT_B)/plan_sweep_test
-selftests: $(PROOF_TESTS) $(UNIT_B)/plan_sweep_test
+HOST_TESTS += $(PROOF_TESTS) $(MADE_TESTS)
+selftests: $(PROOF_TESTS) $(MADE_TESTS)
 
 # The text form of plans, read from anywhere: the library's plans, with sanitizers
 

@@ -20,7 +20,7 @@
  * @most: the longest time
  * @sum: of times
  * @events: of all runs
- * @seconds: that all runs took here
+ * @seconds: of CPU time that all runs took here
  */
 struct sim_report {
 	const struct zcoll_plan *plan;
