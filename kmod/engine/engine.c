@@ -276,10 +276,8 @@ void zc_engine_done(struct zc_engine *e, u64 seq, u32 step, u64 unit)
 {
 	struct zc_eop *op = zc_eop(e, seq);
 
-	if (op->desc.seq != seq || op->phase != ZC_OP_ACTIVE || step >= e->config.steps)
-		return;
-	if (zc_row_done(e, op, step, unit) && e->error)
-		e->ready |= 1ULL << zc_place_of(e, seq);
+	if (op->desc.seq == seq && op->phase == ZC_OP_ACTIVE && step < e->config.steps)
+		zc_row_done(e, op, step, unit);
 }
 
 /**

@@ -242,7 +242,7 @@ u32 zc_prog_feed(const struct zc_prog *prog, u32 step, u32 peer);
 int zc_row_check(struct zc_engine *e, struct zc_eop *op, u32 step, u32 *words);
 void zc_row_start(struct zc_engine *e, struct zc_eop *op, u32 step);
 bool zc_row_next(struct zc_engine *e, struct zc_eop *op, u32 step, struct zc_action *action);
-bool zc_row_done(struct zc_engine *e, struct zc_eop *op, u32 step, u64 unit);
+void zc_row_done(struct zc_engine *e, struct zc_eop *op, u32 step, u64 unit);
 int zc_row_message(struct zc_engine *e, struct zc_eop *op, u32 from, const struct zc_msg *msg);
 
 /* link.c */

@@ -464,17 +464,16 @@ bool zc_row_next(struct zc_engine *e, struct zc_eop *op, u32 step, struct zc_act
  * @step: index of the step
  * @unit: unit
  *
- * Return: false: the host does not have this unit.
+ * A unit that the host does not have changes nothing.
  */
-bool zc_row_done(struct zc_engine *e, struct zc_eop *op, u32 step, u64 unit)
+void zc_row_done(struct zc_engine *e, struct zc_eop *op, u32 step, u64 unit)
 {
 	struct zc_row *row = &op->rows[step];
 
 	if (unit < row->done || unit >= row->begun || row->later >> (unit - row->done) & 1)
-		return false;
+		return;
 	op->busy--;
 	zc_row_mark(e, op, step, unit);
-	return true;
 }
 
 /* Does a message fit what this node knows of the operation? */

@@ -30,14 +30,13 @@
 #include <zcoll_plan.h>
 
 #include "agenda.h"
+#include "model.h"
 
 #define UNITS_MAX	(4U << 20)	/* of all parts: about a second, and 64 MiB */
 
 /* As the module and the simulator set their engines */
 #define INFLIGHT	64	/* units that a part may have begun and not done */
 #define AHEAD		64	/* units that may be granted before they are begun */
-#define SLOTS		8	/* landing places of a part, for what does not land directly */
-#define EAGER		8192.0	/* bytes that need no grant */
 
 /* A step, the same at all nodes */
 struct row {
@@ -206,7 +205,7 @@ static u64 grantable(struct timing *tm, u32 v, u32 step)
 	u32 depth;
 
 	if (!tm->rows[step].direct)
-		return units < part->ended + SLOTS ? units : part->ended + SLOTS;
+		return units < part->ended + ZC_SLOTS ? units : part->ended + ZC_SLOTS;
 	while (part->ready < units && part->ready < part->begun + AHEAD &&
 	       unit_ready(tm, v, step, part->ready, &depth))
 		part->ready++;
@@ -227,7 +226,7 @@ static int grant_more(struct timing *tm, u32 v, u32 step)
 	}
 	if (until <= part->granted || (until < tm->rows[step].units &&
 				       part->granted > part->begun &&
-				       until - part->granted < SLOTS / 2))
+				       until - part->granted < ZC_SLOTS / 2))
 		return 0;
 	part->granted = until;
 	return grant(tm, v, step, 0, until);
@@ -396,7 +395,7 @@ static bool is_direct(const struct timing *tm, u32 step)
 		return false;
 	if (row->kind != ZCOLL_STEP_DELIVER && !(row->flags & ZCOLL_STEP_OPEN))
 		return false;
-	return fmin(tm->rows[step].slice, tm->rows[step].bytes) > EAGER;
+	return fmin(tm->rows[step].slice, tm->rows[step].bytes) > ZC_EAGER;
 }
 
 static void set_rows(struct timing *tm, double bytes)
@@ -413,8 +412,8 @@ static void set_rows(struct timing *tm, double bytes)
 		row->units = row->slices * plan->steps[step].repeat;
 		row->direct = is_direct(tm, step);
 		row->free = row->direct ? 0 : row->units;
-		if (row->free > SLOTS && !(plan->steps[step].flags & ZCOLL_STEP_OPEN))
-			row->free = SLOTS;
+		if (row->free > ZC_SLOTS && !(plan->steps[step].flags & ZCOLL_STEP_OPEN))
+			row->free = ZC_SLOTS;
 	}
 }
 

@@ -28,10 +28,6 @@
 
 #include "model.h"
 
-/* As in cost.c */
-#define EAGER 8192.0	/* bytes that need no grant */
-#define SLOTS 8		/* landing places of a step */
-
 struct model {
 	const struct zcoll_fabric *fabric;
 	double slice;		/* bytes */
@@ -78,7 +74,7 @@ static double stall(const struct model *m, double bytes, bool folds)
 {
 	double slice = fmin(bytes, m->slice), k = slices(m, bytes);
 
-	return folds && k > SLOTS ? (k - SLOTS) / (SLOTS / 2) *
+	return folds && k > ZC_SLOTS ? (k - ZC_SLOTS) / (ZC_SLOTS / 2) *
 				    (alpha(m) + folding(m, slice, true)) : 0;
 }
 
@@ -140,7 +136,7 @@ static double pipe(const struct model *m, double hops, double bytes, bool folds)
  */
 static double grant(const struct model *m, double bytes)
 {
-	return bytes > EAGER ? alpha(m) : 0;
+	return bytes > ZC_EAGER ? alpha(m) : 0;
 }
 
 /* ---- reduce-scatter and all-gather of n bytes in few rounds, for any N ---- */

@@ -21,7 +21,7 @@ msg_ns() { echo $((o + L + ($1 - 1) * G + o)); }
 takes() {
 	local wanted=$1
 	shift
-	run "$zcoll" sim --loggp $L,$o,1000,$G "$@"
+	run "$zcoll" sim --loggp "$L,$o,1000,$G" "$@"
 	is 0 "$status" || return
 	is "$wanted" "$(sed -n 's/^time_ns: //p' out)"
 }
@@ -38,15 +38,15 @@ radix_four() { takes 18000 --algo recursive-doubling -N 16 --bytes 8 --radix 4; 
 rounds() {
 	local rounds=0
 	while [ $((1 << rounds)) -lt "$1" ]; do rounds=$((rounds + 1)); done
-	echo $rounds
+	echo "$rounds"
 }
 
-alone() { takes "$@" --contention none --eager inf --gamma $gamma; }
+alone() { takes "$@" --contention none --eager inf --gamma "$gamma"; }
 
 recursive_doubling() {
 	for n in 2 4 16 64; do
-		alone $(($(rounds $n) * ($(msg_ns 4096) + gamma * 4096))) \
-			--algo recursive-doubling -N $n --bytes 4096 || return
+		alone $(($(rounds "$n") * ($(msg_ns 4096) + gamma * 4096))) \
+			--algo recursive-doubling -N "$n" --bytes 4096 || return
 	done
 }
 
@@ -54,7 +54,7 @@ recursive_doubling() {
 ring() {
 	for n in 2 3 7 8 12; do
 		alone $((2 * (n - 1) * $(msg_ns 512) + (n - 1) * gamma * 512)) \
-			--algo ring -N $n --bytes $((512 * n)) || return
+			--algo ring -N "$n" --bytes $((512 * n)) || return
 	done
 }
 
@@ -67,7 +67,7 @@ circulant() {
 			blocks=$((s / 2))
 			ns=$((ns + 2 * $(msg_ns $((512 * blocks))) + gamma * 512 * blocks))
 		done
-		alone $ns --algo circulant -N $n --bytes $((512 * n)) || return
+		alone "$ns" --algo circulant -N "$n" --bytes $((512 * n)) || return
 	done
 }
 
@@ -137,7 +137,7 @@ abort_is_told() {
 }
 
 campaign() {
-	run "$zcoll" sim faults --seeds 1..$seeds
+	run "$zcoll" sim faults --seeds "1..$seeds"
 	is 0 "$status" || { cat out; return 1; }
 	grep -q "^[0-9]* cases, .* nodes died" out
 }

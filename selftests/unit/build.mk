@@ -77,7 +77,9 @@ selftests: $(UNIT_B)/plan_json_test
 # sources, with sanitizers.
 
 ENGINE_TESTS := $(UNIT_B)/engine_test $(UNIT_B)/engine_rules_test
-$(UNIT_B)/engine_test: selftests/unit/engine_host.c selftests/unit/engine_mem.c
+$(UNIT_B)/engine_test: selftests/unit/engine_host.c selftests/unit/engine_mem.c \
+	$(B)/lib/libzcoll.a
+$(UNIT_B)/engine_test: LDLIBS := -lm
 
 $(ENGINE_TESTS): override CPPFLAGS += -Ikmod/engine
 $(ENGINE_TESTS): $(UNIT_B)/%: selftests/unit/%.c selftests/unit/engine_plans.c \
@@ -86,7 +88,7 @@ $(ENGINE_TESTS): $(UNIT_B)/%: selftests/unit/%.c selftests/unit/engine_plans.c \
 	$(E) CCLD $(@:$(B)/%=%)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -O1 -fsanitize=address,undefined \
-		-fno-sanitize-recover=undefined -o $@ $(filter %.c,$^)
+		-fno-sanitize-recover=undefined -o $@ $(filter %.c %.a,$^) $(LDLIBS)
 
 HOST_TESTS += $(ENGINE_TESTS)
 selftests: $(ENGINE_TESTS)
@@ -98,7 +100,7 @@ $(UNIT_B)/plan_select_test: selftests/unit/plan_select_test.c $(JSON_TEST_SRCS) 
 	$(E) CCLD $(@:$(B)/%=%)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -O1 -fsanitize=address,undefined \
-		-fno-sanitize-recover=undefined -o $@ $(filter %.c,$^) -ljansson -lm
+		-fno-sanitize-recover=undefined -o $@ $(filter %.c %.a,$^) $(LDLIBS) -ljansson -lm
 
 HOST_TESTS += $(UNIT_B)/plan_select_test
 selftests: $(UNIT_B)/plan_select_test

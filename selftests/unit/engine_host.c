@@ -16,7 +16,7 @@
 
 #define MAX_DEEDS	32
 #define MAX_BURST	100000	/* actions after one event */
-#define PATIENCE	(1ULL << 34)	/* ns without progress: a hang */
+#define PATIENCE	(1ULL << 24)	/* ns without progress: a hang */
 
 enum event_type {
 	EV_SUBMIT,		/* node submits what it may */

@@ -223,15 +223,18 @@ struct zcoll_plan *plan_doubling(u32 nodes, bool agreed)
 	return finish(plan);
 }
 
-struct zcoll_plan *plan_chain(u32 nodes, bool agreed)
+/* A segment each turn; each delivery waits for the one before */
+static struct zcoll_plan *chain(const char *name, u32 nodes, u32 segments, bool agreed)
 {
-	struct zcoll_plan *plan = plan_new("chain", ZCOLL_BROADCAST, nodes, nodes, 1);
+	struct zcoll_plan *plan = plan_new(name, ZCOLL_BROADCAST, nodes, nodes, segments);
 	struct zcoll_step *s0 = add(plan, ZCOLL_STEP_SEND, 0);
 	struct zcoll_step *s1 = add(plan, ZCOLL_STEP_SEND, 0);
 	struct zcoll_step *d = add(plan, ZCOLL_STEP_DELIVER, 0);
 	struct zcoll_step *final = add(plan, ZCOLL_STEP_FINAL, ZCOLL_STEP_FIRST);
 
 	s0->of = s1->of = d->of = final->of = ZCOLL_OF_ZERO;
+	s0->repeat = s1->repeat = d->repeat = final->repeat = segments;
+	s0->seg_step = s1->seg_step = d->seg_step = final->seg_step = 1;
 	with(s0, ZCOLL_PEER_ADD, 1);
 	s0->last = 0;
 	s0->match = d - plan->steps;
@@ -243,10 +246,21 @@ struct zcoll_plan *plan_chain(u32 nodes, bool agreed)
 	wait_for(s1, plan, d, ZCOLL_AFTER_SLICE, 0);
 	with(d, ZCOLL_PEER_ADD, -1);
 	d->first = 1;
+	wait_for(d, plan, d, ZCOLL_AFTER_TURN, 1);
 	final->last = 0;
 	if (agreed)
 		add_barrier(plan, (const struct zcoll_step *[3]){ d, final });
 	return finish(plan);
+}
+
+struct zcoll_plan *plan_chain(u32 nodes, bool agreed)
+{
+	return chain("chain", nodes, 1, agreed);
+}
+
+struct zcoll_plan *plan_turns(u32 nodes, bool agreed)
+{
+	return chain("turns", nodes, 4, agreed);
 }
 
 struct zcoll_plan *plan_exchange(u32 nodes, bool agreed)

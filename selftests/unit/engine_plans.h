@@ -20,8 +20,9 @@ struct zcoll_plan *plan_ring(u32 nodes, bool agreed);
 /* All-reduce of a power of two of nodes; partial results in scratch places */
 struct zcoll_plan *plan_doubling(u32 nodes, bool agreed);
 
-/* Broadcast from node to node */
+/* Broadcast from node to node, at once or in turns */
 struct zcoll_plan *plan_chain(u32 nodes, bool agreed);
+struct zcoll_plan *plan_turns(u32 nodes, bool agreed);
 
 /* Reduce-scatter and all-gather of 3 nodes or more: each to each other one, OPEN */
 struct zcoll_plan *plan_exchange(u32 nodes, bool agreed);

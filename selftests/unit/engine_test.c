@@ -2,8 +2,8 @@
 /*
  * The engine on all nodes of a communicator: right results, or an end with an error.
  *
- * Each test is a scenario, run with many seeds: plans written by hand, and random
- * dimensions, geometries, delays, orders, duplicates and moments of failure. What must
+ * Each test is a scenario, run with many seeds: plans written by hand or made by the
+ * library, and random dimensions, geometries, delays, orders, duplicates and moments of failure. What must
  * never happen is in engine_host.h; a failure names the scenario and the seed.
  *
  *	engine_test [--seeds A B | --seconds N] [--trace] [SCENARIO]
@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+
+#include <zcoll_plan.h>
 
 #include "engine_host.h"
 #include "engine_plans.h"
@@ -62,6 +64,9 @@ static struct zcoll_plan *make_plan(struct run *run, u32 kind, u32 nodes, bool a
 		plan = plan_barrier(nodes);
 		break;
 	case 5:
+		plan = plan_turns(nodes, agreed);
+		break;
+	case 6:
 		plan = plan_star(nodes > 4 ? 3 : nodes - 1, agreed);
 		break;
 	default:
@@ -72,7 +77,7 @@ static struct zcoll_plan *make_plan(struct run *run, u32 kind, u32 nodes, bool a
 	return plan;
 }
 
-#define KINDS 7
+#define KINDS 8
 
 /* Dimensions that work with all plans of this file */
 static void draw_params(struct run *run, u32 nodes)
@@ -138,9 +143,9 @@ static void draw_plans(struct run *run, bool agreed)
 
 	nodes = plan->nodes;
 	if (nodes > 2 && draw(run, 2))
-		make_plan(run, draw(run, 5), nodes, agreed);
+		make_plan(run, draw(run, 6), nodes, agreed);
 	if (nodes > 2 && draw(run, 2))
-		make_plan(run, draw(run, 5), nodes, agreed);
+		make_plan(run, draw(run, 6), nodes, agreed);
 	draw_params(run, nodes);
 }
 
@@ -173,6 +178,49 @@ static void heartbeats(struct run *run)
 	draw_ops(run, 1 + draw(run, 10), 0);
 }
 
+/* Any plan that the library makes */
+static struct zcoll_plan *draw_made(struct run *run, bool agreed)
+{
+	struct zcoll_plan *plan = NULL;
+	char error[ZCOLL_TEXT_MAX];
+	u32 algorithms = 0;
+
+	while (zcoll_plan_algorithm(algorithms))
+		algorithms++;
+	while (!plan) {
+		struct zcoll_plan_spec spec = {
+			.size = sizeof(spec),
+			.algo = zcoll_plan_algorithm(draw(run, algorithms)),
+			.collective = 1 + draw(run, ZCOLL_NR_COLLECTIVES - 1),
+			.nodes = 2 + draw(run, 8),
+			.radix = draw(run, 2) ? 0 : 2 + draw(run, 3),
+			.flags = agreed ? ZCOLL_PLAN_AGREED : 0,
+		};
+
+		/* Not all can do all */
+		zcoll_plan_make(&spec, &plan, error, sizeof(error));
+	}
+	return run->plan[run->nplans++] = plan;
+}
+
+static void draw_made_ops(struct run *run, u32 flags)
+{
+	const struct zcoll_plan *plan = draw_made(run, flags);
+	u32 i;
+
+	draw_params(run, plan->nodes);
+	run->params.steps = plan->nsteps;
+	for (i = 0, run->params.bits = 0; i < plan->nsteps; i++)
+		if (plan->steps[i].flags & ZCOLL_STEP_OPEN)
+			run->params.bits += (plan->steps[i].repeat + 63) / 64 * 64;
+	draw_ops(run, 1 + draw(run, 8), flags);
+}
+
+static void made(struct run *run)
+{
+	draw_made_ops(run, draw(run, 2) ? ZC_OP_AGREED : 0);
+}
+
 /* Failures come at any step of a run; how many steps it has depends */
 static u64 draw_when(struct run *run)
 {
@@ -202,6 +250,16 @@ static void lost_agreed(struct run *run)
 	detection(run);
 	draw_ops(run, 1 + draw(run, 12), ZC_OP_AGREED);
 	for (kills = 1 + draw(run, run->params.nodes - 1); kills; kills--)
+		host_kill(run->host, draw(run, run->params.nodes), draw_when(run));
+}
+
+static void made_lost(struct run *run)
+{
+	u32 kills;
+
+	detection(run);
+	draw_made_ops(run, draw(run, 4) ? ZC_OP_AGREED : 0);
+	for (kills = 1 + draw(run, 2); kills; kills--)
 		host_kill(run->host, draw(run, run->params.nodes), draw_when(run));
 }
 
@@ -284,12 +342,14 @@ static const struct scenario {
 } scenarios[] = {
 	{ "right", "results are right in any order of messages and completions", right, 700 },
 	{ "right-agreed", "nobody ends an agreed operation before all have it", right_agreed, 300 },
+	{ "made", "plans that the library makes give right results", made, 300 },
 	{ "local", "one node, no messages", local, 30 },
 	{ "heartbeats", "heartbeats take no node that lives for lost", heartbeats, 200 },
 	{ "stream", "a one-way stream of 1000 operations does not stop", stream, 8 },
 	{ "strangers", "nodes that meet late tell each other where they are", strangers, 150 },
 	{ "lost", "a node is lost at any step: all others end", lost, 700 },
 	{ "lost-agreed", "any nodes are lost: survivors have equal verdicts", lost_agreed, 1200 },
+	{ "made-lost", "plans that the library makes: survivors end", made_lost, 300 },
 	{ "lost-coordinators", "coordinators are lost one after the other: equal verdicts",
 	  lost_coordinators, 1200 },
 	{ "aborted", "nodes abort at any step: all end", aborted, 400 },

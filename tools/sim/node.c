@@ -76,13 +76,13 @@ static void node_works(struct sim_world *world, u32 n, const struct zc_action *a
 	end += node_jitter(world);
 	if (world->scene->trace && end > begin)
 		trace_work(world->scene->trace, n, action, begin, end);
-	task->again = world->scene->data && random_next(&world->random) & 1;
-	if (world->scene->data && !task->again)
+	task->late = world->scene->data && random_next(&world->random) & 1;
+	if (world->scene->data && !task->late)
 		memory_apply(&world->memory, n, action);
 	if (end > world->now) {
 		world_at(world, end, EVENT_DONE, n, task);
 	} else {
-		if (task->again)
+		if (task->late)
 			memory_apply(&world->memory, n, action);
 		if (world->scene->data)
 			memory_used(&world->memory, n, action);
@@ -248,7 +248,7 @@ void node_event(struct sim_world *world, const struct sim_event *event)
 		return;
 	switch (event->kind) {
 	case EVENT_DONE:
-		if (task->again)
+		if (task->late)
 			memory_apply(&world->memory, event->node, &task->action);
 		if (world->scene->data)
 			memory_used(&world->memory, event->node, &task->action);

@@ -53,6 +53,7 @@ static const char help[] =
 #define MAX_ALGOS	16
 #define ELEMENT		4
 #define FACTOR		1.25
+#define TOO_MANY	0	/* struct sweep.coarse: events, with any slices */
 
 enum { LINE_BOUND = MAX_ALGOS, LINE_SELECTED, LINES };
 
@@ -70,9 +71,10 @@ enum { LINE_BOUND = MAX_ALGOS, LINE_SELECTED, LINES };
  * @events: --events
  * @svg: --svg, or NULL
  * @times: ns by line and size, for one number of nodes; 0: not simulated
+ * @coarse: by algorithm: slices are so many times as large, for one number of nodes
  * @ratio: by size: of the selected algorithm to the bound's terms
  * @beyond: cases beyond @FACTOR
- * @cases: all cases
+ * @cases: all cases, but those left out
  */
 struct sweep {
 	u32 counts[MAX_COUNTS];
@@ -87,6 +89,7 @@ struct sweep {
 	u64 events;
 	const char *svg;
 	double times[LINES][MAX_SIZES];
+	u64 coarse[MAX_ALGOS];
 	double ratio[MAX_SIZES];
 	char selected[MAX_SIZES][64];
 	u32 beyond;
@@ -94,6 +97,17 @@ struct sweep {
 };
 
 /* ---- one run ---- */
+
+static int algorithm_index(const char *name)
+{
+	const char *each;
+	int i;
+
+	for (i = 0; i < MAX_ALGOS && (each = zcoll_plan_algorithm(i)); i++)
+		if (!strcmp(each, name))
+			return i;
+	return -1;
+}
 
 static int simulate(const struct sweep *s, const struct zcoll_plan *plan, u64 bytes, u64 slice,
 		    double *ns)
@@ -123,22 +137,45 @@ static int simulate(const struct sweep *s, const struct zcoll_plan *plan, u64 by
 	return 0;
 }
 
-/* The time of a candidate, with a coarser slice if it is needed; 0: too many events */
-static int candidate_time(const struct sweep *s, const struct zcoll_plan_candidate *candidate,
+/* With contention for NICs, a message is seldom less than TRANSMIT ... RECEIVED */
+#define MESSAGE_EVENTS 5
+
+/* Is even a message for each turn more than is wanted? Then do not begin. */
+static bool too_many_turns(const struct sweep *s, const struct zcoll_plan *plan)
+{
+	u64 events = 0;
+	u32 v, i;
+
+	for (i = 0; i < plan->nsteps; i++)
+		for (v = 0; v < plan->nodes && plan->steps[i].kind == ZCOLL_STEP_SEND; v++)
+			if (zc_step_active(plan, &plan->steps[i], v))
+				events += MESSAGE_EVENTS * plan->steps[i].repeat;
+	return events > s->events;
+}
+
+/*
+ * The time of a candidate, with coarser slices if it takes too many events. Larger
+ * sizes do not take fewer: what was found out is kept for them.
+ */
+static int candidate_time(struct sweep *s, const struct zcoll_plan_candidate *candidate,
 			  u64 bytes, double *ns)
 {
+	int algo = algorithm_index(candidate->spec.algo), err = 0;
 	char error[ZCOLL_TEXT_MAX];
 	struct zcoll_plan *plan;
-	u64 slice = candidate->slice;
-	int err;
+	u64 slice;
 
 	*ns = 0;
-	if (zcoll_plan_make(&candidate->spec, &plan, error, sizeof(error)))
+	if (algo < 0 || s->coarse[algo] == TOO_MANY ||
+	    zcoll_plan_make(&candidate->spec, &plan, error, sizeof(error)))
 		return 0;
-	err = simulate(s, plan, bytes, slice, ns);
-	while (!err && !*ns && slice < bytes) {
-		slice *= 8;
+	if (too_many_turns(s, plan))
+		s->coarse[algo] = TOO_MANY;
+	while (!err && !*ns && s->coarse[algo] != TOO_MANY) {
+		slice = candidate->slice * s->coarse[algo];
 		err = simulate(s, plan, bytes, slice, ns);
+		if (!*ns)
+			s->coarse[algo] = slice < bytes ? 16 * s->coarse[algo] : TOO_MANY;
 	}
 	zcoll_plan_free(plan);
 	return err;
@@ -159,17 +196,6 @@ static void bound(const struct sweep *s, u32 nodes, double bytes, double *most, 
 		return;
 	*most = zcoll_plan_bound(s->collective, nodes, &s->fabric, (u64)bytes);
 	*sum = *most;
-}
-
-static int algorithm_index(const char *name)
-{
-	const char *each;
-	int i;
-
-	for (i = 0; i < MAX_ALGOS && (each = zcoll_plan_algorithm(i)); i++)
-		if (!strcmp(each, name))
-			return i;
-	return -1;
 }
 
 /* The first candidate of each algorithm is its best one */
@@ -214,7 +240,7 @@ static int sweep_size(struct sweep *s, u32 nodes, int k)
 	zcoll_plan_choice_text(&choice.best, s->selected[k], sizeof(s->selected[k]));
 	bound(s, nodes, s->sizes[k], &s->times[LINE_BOUND][k], &sum);
 	s->ratio[k] = s->times[LINE_SELECTED][k] / sum;
-	s->cases++;
+	s->cases += s->ratio[k] > 0;
 	s->beyond += s->ratio[k] > FACTOR;
 	return STATUS_OK;
 }
@@ -282,6 +308,9 @@ static void print_table(const struct sweep *s, u32 nodes)
 		if (s->ratio[k] > FACTOR)
 			printf("beyond %.2f: %u nodes, %.0f bytes, %s: %.2f\n", FACTOR, nodes,
 			       s->sizes[k], s->selected[k], s->ratio[k]);
+		else if (!(s->ratio[k] > 0))
+			printf("left out: %u nodes, %.0f bytes, %s: over %" PRIu64 " events\n",
+			       nodes, s->sizes[k], s->selected[k], s->events);
 	putchar('\n');
 }
 
@@ -316,6 +345,8 @@ static int sweep_all(struct sweep *s, FILE *svg)
 
 	for (i = 0; i < s->ncounts && !status; i++) {
 		memset(s->times, 0, sizeof(s->times));
+		for (k = 0; k < MAX_ALGOS; k++)
+			s->coarse[k] = 1;
 		for (k = 0; k < s->nsizes && !status; k++)
 			status = sweep_size(s, s->counts[i], k);
 		if (status)

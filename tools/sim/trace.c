@@ -52,15 +52,17 @@ static void entry(struct sim_trace *trace, char phase, u32 node, const char *nam
 static void span(struct sim_trace *trace, u32 node, const char *name, u64 begin, u64 end)
 {
 	entry(trace, 'X', node, name, begin);
-	fprintf(trace->file, ",\"dur\":%llu.%06llu", (unsigned long long)((end - begin) / PS_IN_US),
+	fprintf(trace->file, ",\"dur\":%llu.%06llu",
+		(unsigned long long)((end - begin) / PS_IN_US),
 		(unsigned long long)((end - begin) % PS_IN_US));
 }
 
 static void arguments(struct sim_trace *trace, const char *who, u32 peer, u64 seq, u32 step,
 		      u64 unit)
 {
-	fprintf(trace->file, ",\"args\":{\"%s\":%lld,\"operation\":%llu,\"step\":%u,\"unit\":%llu}}",
-		who, peer == ZC_NONE ? -1LL : (long long)peer, (unsigned long long)seq, step,
+	fprintf(trace->file, ",\"args\":{\"%s\":%lld,\"operation\":%llu,\"step\":%u,"
+		"\"unit\":%llu}}", who, peer == ZC_NONE ? -1LL : (long long)peer,
+		(unsigned long long)seq, step,
 		(unsigned long long)unit);
 }
 

@@ -57,7 +57,7 @@ struct sim_task *task_new(struct sim_world *world, u32 node, const struct zc_act
 	task->node = node;
 	task->refs = 1;
 	task->failed = false;
-	task->again = false;
+	task->late = false;
 	task->payload = NULL;
 	return task;
 }
@@ -299,7 +299,8 @@ static void check_ended(struct sim_world *world)
 
 	for (n = 0; n < world->nnodes; n++)
 		if (!world->nodes[n].dead && world->nodes[n].ended < world->scene->ops)
-			world_wrong(world, n, "hangs: %u of %u operations have ended, %u submitted",
+			world_wrong(world, n,
+				    "hangs: %u of %u operations have ended, %u submitted",
 				    world->nodes[n].ended, world->scene->ops,
 				    world->nodes[n].submitted);
 }

@@ -39,7 +39,7 @@ enum sim_event_kind {
  * @bytes: of the message, at least 1
  * @route: of the message
  * @failed: the message will not arrive: a node is dead or has closed
- * @again: it is sent a second time, though it arrived
+ * @late: buffers change when the work ends, not when it begins
  * @flow: the message's number in the trace
  * @payload: data: what was read from the sender's memory
  */
@@ -50,7 +50,7 @@ struct sim_task {
 	u64 bytes;
 	struct sim_route route;
 	bool failed;
-	bool again;
+	bool late;
 	u64 flow;
 	u64 *payload;
 	struct sim_task *next;
