@@ -16,8 +16,8 @@
  *   window      so many operations, from the oldest that is not retired, may be in
  *               flight; an operation is retired when it and all before it have ended
  *   turn        an iteration of a step
- *   slice       so many elements; a turn's segments, laid end to end, are cut into
- *               slices, which is what is sent and folded at a time
+ *   slice       about so many elements; a turn's segments, laid end to end, are cut into
+ *               slices (zc_cut()), which is what is sent and folded at a time
  *   unit        a slice of a turn: number turn * slices + slice, of a step
  *   slot        landing place of a message that is to be folded, or is small. Each
  *               receiving step of each operation in the window has config.slots of its
@@ -30,7 +30,9 @@
  *
  * Actions with a unit (SEND, GATHER, FOLD, DELIVER, FINAL) are answered by
  * zc_engine_done() when they are done, in any order, and at any time: at once, or
- * later. A SEND is done when its source will not be read again. The
+ * later. A SEND is done when its source will not be read again. One that cannot be
+ * carried out because its peer has closed is answered, too, and so that the cause is known, by
+ * zc_engine_abort(engine, -ECONNRESET); because its peer is dead, by zc_engine_lost(). The
  * engine gives no action that touches a place another one may still be using, as
  * far as the plan orders them (zc_plan_check()).
  *
@@ -63,6 +65,11 @@
 
 #define ZC_ENGINE_MAX_WINDOW	64
 #define ZC_ENGINE_MAX_SLOTS	64
+
+/* What is usual: the cost model assumes it, and hosts have it unless they are told otherwise */
+#define ZC_ENGINE_SLOTS		8	/* struct zc_engine_config.slots */
+#define ZC_ENGINE_INFLIGHT	64	/* struct zc_engine_config.inflight */
+#define ZC_ENGINE_EAGER		8192	/* struct zc_op_desc.eager, but in bytes */
 
 /**
  * struct zc_engine_config - dimensions of an engine
@@ -125,6 +132,16 @@ struct zc_geometry {
 	const u64 *starts;
 };
 
+/**
+ * struct zc_cut - how the turns of a step are cut into slices
+ * @unit: elements of a slice; a last one may have less
+ * @slices: slices of a turn
+ */
+struct zc_cut {
+	u64 unit;
+	u64 slices;
+};
+
 #define ZC_OP_AGREED	1U	/* all survivors get the same verdict; the plan is AGREED */
 
 /**
@@ -135,7 +152,9 @@ struct zc_geometry {
  * @flags: ZC_OP_*
  * @fingerprint: hash of all that must be the same on all nodes
  * @geo: geometry
- * @slice: elements of a slice, at least 1; the same on all nodes
+ * @slice: elements of a slice, at least 1; the same on all nodes. All slices of a step are
+ *	made equally long, by which they can become an eighth longer than this: slots have
+ *	room for @slice + @slice / 8 elements
  * @eager: units of at most so many elements land in slots also where they could land
  *	directly; the same on all nodes
  * @deadline: time on the clock of zc_engine_tick(), 0: none
@@ -261,5 +280,9 @@ bool zc_engine_next(struct zc_engine *engine, struct zc_action *action);
 u64 zc_engine_retired(const struct zc_engine *engine);
 s32 zc_engine_error(const struct zc_engine *engine);
 u64 zc_geometry_at(const struct zc_geometry *geo, u32 segments, u32 segment);
+u64 zc_geometry_largest(const struct zc_geometry *geo, u32 segments);
+struct zc_cut zc_cut(u64 longest, u64 slice);
+struct zc_cut zc_step_cut(const struct zcoll_step *step, const struct zc_geometry *geo,
+			  u64 largest, u64 slice);
 
 #endif /* ZCOLL_ENGINE_ENGINE_H */

@@ -29,6 +29,7 @@
  * @landed: receiving: bit i: unit @begun + i has arrived. OPEN: in @bits
  * @granted: SEND: units that may be sent; receiving: what the peer has been told.
  *	SEND, OPEN and direct: in @bits
+ * @stride: elements from one unit of a turn to the next
  * @slices: units of a turn
  * @peer: the other node, ZC_NONE: none, or another one each turn
  * @feed: receiving: the peer's step that sends
@@ -44,6 +45,7 @@ struct zc_row {
 	u64 later;
 	u64 landed;
 	u64 granted;
+	u64 stride;
 	u32 slices;
 	u32 peer;
 	u32 feed;
@@ -232,7 +234,6 @@ static inline void zc_row_wake(struct zc_engine *e, struct zc_eop *op, u32 step)
 }
 
 /* prog.c */
-u64 zc_geometry_largest(const struct zc_geometry *geo, u32 segments);
 u32 zc_geometry_pieces(const struct zc_geometry *geo, u32 segments,
 		       const struct zc_range *range, u64 offset, u64 most,
 		       struct zc_piece piece[2]);

@@ -92,6 +92,13 @@ bool zc_step_active(const struct zcoll_plan *plan, const struct zcoll_step *step
 int zc_step_turn(const struct zcoll_plan *plan, const struct zcoll_step *step, u32 v,
 		 u32 t, struct zc_turn *turn);
 
+/* Does the node have outputs for all segments, and so no need of other places? */
+static inline bool zc_plan_has_outputs(const struct zcoll_plan *plan, u32 v)
+{
+	return zc_plan_has_output(plan, v, 0) &&
+	       zc_plan_has_output(plan, v, plan->segments - 1);
+}
+
 int zc_plan_valid(const struct zcoll_plan *plan, size_t bytes, struct zc_plan_why *why);
 size_t zc_plan_check_room(const struct zcoll_plan *plan);
 int zc_plan_check(const struct zcoll_plan *plan, u32 v, void *room,

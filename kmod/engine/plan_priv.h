@@ -25,11 +25,4 @@ static inline bool zc_step_reads(const struct zcoll_step *step)
 	return step->kind == ZCOLL_STEP_SEND || step->kind == ZCOLL_STEP_FINAL;
 }
 
-/* Does the node have outputs for all segments, and so no need of other places? */
-static inline bool zc_plan_has_outputs(const struct zcoll_plan *plan, u32 v)
-{
-	return zc_plan_has_output(plan, v, 0) &&
-	       zc_plan_has_output(plan, v, plan->segments - 1);
-}
-
 #endif /* ZCOLL_ENGINE_PLAN_PRIV_H */

@@ -120,6 +120,48 @@ u64 zc_geometry_largest(const struct zc_geometry *geo, u32 segments)
 	return largest;
 }
 
+/**
+ * zc_cut - cut turns into slices
+ * @longest: elements of the longest turn of a step
+ * @slice: elements that a slice should have, at least 1
+ *
+ * All slices of a step are equally long, rounded up. Segments often differ by an element,
+ * and what a few of them have beyond a multiple of @slice would make one more message, and
+ * the nodes lose step with each other; so slices may be up to an eighth longer.
+ *
+ * Return: how many slices, at least 1, and how long.
+ */
+struct zc_cut zc_cut(u64 longest, u64 slice)
+{
+	struct zc_cut cut = { .slices = longest / slice };
+
+	if (!cut.slices || longest - cut.slices * slice > cut.slices * (slice / 8))
+		cut.slices++;
+	cut.unit = longest / cut.slices + !!(longest % cut.slices);
+	if (cut.unit)
+		cut.slices = longest / cut.unit + !!(longest % cut.unit);
+	return cut;
+}
+
+/**
+ * zc_step_cut - cut the turns of a step into slices
+ * @step: step; one that is OPEN is not cut
+ * @geo: geometry
+ * @largest: elements of the largest segment, zc_geometry_largest()
+ * @slice: zc_op_desc.slice
+ *
+ * Return: how many slices, at least 1, and how long.
+ */
+struct zc_cut zc_step_cut(const struct zcoll_step *step, const struct zc_geometry *geo,
+			  u64 largest, u64 slice)
+{
+	u64 longest = step->count * largest;
+
+	if (longest > geo->count)
+		longest = geo->count;
+	return zc_cut(longest, step->flags & ZCOLL_STEP_OPEN ? U64_MAX : slice);
+}
+
 /* Cut elements from..to down to those from offset on, at most *most of them */
 static u32 zc_piece(u64 from, u64 to, u64 *offset, u64 *most, struct zc_piece *piece)
 {

@@ -18,45 +18,23 @@ static const struct zcoll_step *zc_row_step(const struct zc_eop *op, u32 step)
 	return &op->desc.prog->plan->steps[step];
 }
 
-/* Elements of the longest unit of a step */
-static u64 zc_row_longest(const struct zc_eop *op, const struct zcoll_step *step)
+static struct zc_cut zc_row_cut(const struct zc_eop *op, const struct zcoll_step *step)
 {
-	u64 longest = step->count * op->largest;
-
-	return longest < op->desc.geo.count ? longest : op->desc.geo.count;
+	return zc_step_cut(step, &op->desc.geo, op->largest, op->desc.slice);
 }
 
 /* Do what a step receives land in slots? Sender and receiver must agree. */
 static bool zc_row_slotted(const struct zc_eop *op, const struct zcoll_step *step)
 {
-	u64 unit = zc_row_longest(op, step);
-
-	if (step->flags & ZCOLL_STEP_OPEN)
-		return unit <= op->desc.eager;
-	if (step->kind != ZCOLL_STEP_DELIVER)
+	if (!(step->flags & ZCOLL_STEP_OPEN) && step->kind != ZCOLL_STEP_DELIVER)
 		return true;
-	return (unit < op->desc.slice ? unit : op->desc.slice) <= op->desc.eager;
+	return zc_row_cut(op, step).unit <= op->desc.eager;
 }
 
 /* Nothing moves in this step: messages of it only notify */
 static bool zc_row_notifies(const struct zc_eop *op, const struct zcoll_step *step)
 {
 	return !step->count || !op->desc.geo.count;
-}
-
-static u32 zc_row_slices(const struct zc_eop *op, const struct zcoll_step *step)
-{
-	u64 longest = zc_row_longest(op, step);
-
-	if (!longest || step->flags & ZCOLL_STEP_OPEN)
-		return 1;
-	return (longest - 1) / op->desc.slice + 1;
-}
-
-/* Elements from one unit to the next */
-static u64 zc_row_stride(const struct zc_eop *op, const struct zcoll_step *step)
-{
-	return step->flags & ZCOLL_STEP_OPEN ? U64_MAX : op->desc.slice;
 }
 
 /* Room for the bits of an OPEN row, which may be there already */
@@ -99,13 +77,15 @@ static void zc_row_init(const struct zc_eop *op, u32 step, struct zc_row *row)
 {
 	const struct zcoll_plan *plan = op->desc.prog->plan;
 	const struct zcoll_step *s = zc_row_step(op, step);
+	struct zc_cut cut = zc_row_cut(op, s);
 
 	row->active = zc_step_active(plan, s, op->v);
 	row->peer = ZC_NONE;
 	row->feed = ZC_NONE;
 	if (!row->active)
 		return;
-	row->slices = zc_row_slices(op, s);
+	row->stride = cut.unit;
+	row->slices = cut.slices;
 	row->units = (u64)row->slices * s->repeat;
 	row->slotted = zc_row_slotted(op, s->kind == ZCOLL_STEP_SEND ? &plan->steps[s->match] : s);
 	if (s->peer == ZCOLL_PEER_NONE || s->flags & ZCOLL_STEP_OPEN)
@@ -165,7 +145,7 @@ int zc_row_check(struct zc_engine *e, struct zc_eop *op, u32 step, u32 *words)
 	struct zc_row row = { 0 };
 	struct zc_turn turn;
 
-	if (zc_row_longest(op, s) / op->desc.slice >= U32_MAX)
+	if (zc_row_cut(op, s).slices > U32_MAX)
 		return -EINVAL;
 	if (zc_step_active(op->desc.prog->plan, s, op->v) &&
 	    zc_step_turn(op->desc.prog->plan, s, op->v, 0, &turn))
@@ -357,11 +337,11 @@ static bool zc_row_action(struct zc_engine *e, struct zc_eop *op, u32 step,
 
 	/* The plan has been checked: this does not fail */
 	zc_step_turn(plan, s, op->v, turn_no, &turn);
-	action->offset = unit % row->slices * op->desc.slice;
+	action->offset = unit % row->slices * row->stride;
 	action->npieces = 0;
 	if (!zc_row_notifies(op, s))
 		action->npieces = zc_geometry_pieces(&op->desc.geo, plan->segments, &turn.range,
-						     action->offset, zc_row_stride(op, s),
+						     action->offset, row->stride,
 						     action->piece);
 	if (!action->npieces && !(s->kind == ZCOLL_STEP_SEND && zc_row_notifies(op, s)))
 		return false;
@@ -399,8 +379,8 @@ static bool zc_row_moves(const struct zc_eop *op, const struct zcoll_step *s,
 		return true;
 	zc_step_turn(plan, s, op->v, row->begun / row->slices, &turn);
 	return zc_geometry_pieces(&op->desc.geo, plan->segments, &turn.range,
-				  row->begun % row->slices * op->desc.slice,
-				  zc_row_stride(op, s), piece);
+				  row->begun % row->slices * row->stride, row->stride,
+				  piece);
 }
 
 /* May the next unit begin, as far as the other node is concerned? */

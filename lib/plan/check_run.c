@@ -12,7 +12,7 @@
  */
 #include <stdlib.h>
 
-#include "../../kmod/engine/plan_priv.h"
+#include "../../kmod/engine/plan.h"
 #include "check.h"
 
 /**

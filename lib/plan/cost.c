@@ -29,19 +29,18 @@
 
 #include <zcoll_plan.h>
 
+#include "../../kmod/engine/engine.h"
 #include "agenda.h"
 #include "model.h"
 
 #define UNITS_MAX	(4U << 20)	/* of all parts: about a second, and 64 MiB */
 
-/* As the module and the simulator set their engines */
-#define INFLIGHT	64	/* units that a part may have begun and not done */
 #define AHEAD		64	/* units that may be granted before they are begun */
 
 /* A step, the same at all nodes */
 struct row {
 	double bytes;		/* of a turn */
-	double slice;		/* bytes of a unit, but for the last of a turn */
+	double slice;		/* bytes of a unit */
 	u64 slices;
 	u64 units;
 	bool direct;		/* what it receives lands in its place, by leave only */
@@ -70,7 +69,7 @@ struct node {
 struct timing {
 	const struct zcoll_plan *plan;
 	const struct zcoll_fabric *fabric;
-	double slice;		/* bytes */
+	u64 slice;		/* bytes */
 	u32 nodes;		/* that are looked at: one may stand for all */
 	struct row *rows;
 	struct part *parts;
@@ -205,7 +204,7 @@ static u64 grantable(struct timing *tm, u32 v, u32 step)
 	u32 depth;
 
 	if (!tm->rows[step].direct)
-		return units < part->ended + ZC_SLOTS ? units : part->ended + ZC_SLOTS;
+		return units < part->ended + ZC_ENGINE_SLOTS ? units : part->ended + ZC_ENGINE_SLOTS;
 	while (part->ready < units && part->ready < part->begun + AHEAD &&
 	       unit_ready(tm, v, step, part->ready, &depth))
 		part->ready++;
@@ -226,7 +225,7 @@ static int grant_more(struct timing *tm, u32 v, u32 step)
 	}
 	if (until <= part->granted || (until < tm->rows[step].units &&
 				       part->granted > part->begun &&
-				       until - part->granted < ZC_SLOTS / 2))
+				       until - part->granted < ZC_ENGINE_SLOTS / 2))
 		return 0;
 	part->granted = until;
 	return grant(tm, v, step, 0, until);
@@ -234,19 +233,12 @@ static int grant_more(struct timing *tm, u32 v, u32 step)
 
 /* ---- units ---- */
 
-static double unit_bytes(const struct timing *tm, u32 step, u64 unit)
-{
-	const struct row *row = &tm->rows[step];
-
-	return fmin(row->slice, row->bytes - (double)(unit % row->slices) * row->slice);
-}
-
 /* Return: when it ends, < 0: errno */
 static double send_unit(struct timing *tm, u32 v, u32 step, u64 unit, u32 depth)
 {
 	const struct zcoll_step *row = &tm->plan->steps[step];
 	struct zc_event data = { .unit = unit, .step = row->match, .depth = depth + 1,
-				 .bytes = unit_bytes(tm, step, unit) };
+				 .bytes = tm->rows[step].slice };
 	struct zc_turn turn;
 	int err;
 
@@ -262,10 +254,10 @@ static double send_unit(struct timing *tm, u32 v, u32 step, u64 unit, u32 depth)
 	return post(tm, v, data);
 }
 
-static double local_unit(struct timing *tm, u32 v, u32 step, u64 unit)
+static double local_unit(struct timing *tm, u32 v, u32 step)
 {
 	const struct zcoll_step *row = &tm->plan->steps[step];
-	double bytes = unit_bytes(tm, step, unit);
+	double bytes = tm->rows[step].slice;
 
 	if (row->kind != ZCOLL_STEP_FOLD || row->flags & ZCOLL_STEP_STORE)
 		return tm->now;
@@ -281,7 +273,7 @@ static bool may_begin(const struct timing *tm, u32 v, u32 step, u32 *depth)
 	const struct part *part = part_of(tm, v, step);
 	u32 came = tm->came[part->base + part->begun];
 
-	if (part->begun >= part->ended + INFLIGHT)
+	if (part->begun >= part->ended + ZC_ENGINE_INFLIGHT)
 		return false;
 	if (row->kind == ZCOLL_STEP_SEND && part->begun >= part->granted)
 		return false;
@@ -307,7 +299,7 @@ static int part_advance(struct timing *tm, u32 v, u32 step)
 		if (tm->plan->steps[step].kind == ZCOLL_STEP_SEND)
 			end.at = send_unit(tm, v, step, part->begun, end.depth);
 		else
-			end.at = local_unit(tm, v, step, part->begun);
+			end.at = local_unit(tm, v, step);
 		part->begun++;
 		err = end.at < 0 ? (int)end.at : zc_agenda_add(&tm->agenda, end);
 	}
@@ -395,7 +387,7 @@ static bool is_direct(const struct timing *tm, u32 step)
 		return false;
 	if (row->kind != ZCOLL_STEP_DELIVER && !(row->flags & ZCOLL_STEP_OPEN))
 		return false;
-	return fmin(tm->rows[step].slice, tm->rows[step].bytes) > ZC_EAGER;
+	return tm->rows[step].slice > ZC_ENGINE_EAGER;
 }
 
 static void set_rows(struct timing *tm, double bytes)
@@ -407,13 +399,14 @@ static void set_rows(struct timing *tm, double bytes)
 		struct row *row = &tm->rows[step];
 
 		row->bytes = bytes / plan->segments * plan->steps[step].count;
-		row->slice = plan->steps[step].flags & ZCOLL_STEP_OPEN ? row->bytes : tm->slice;
-		row->slices = row->bytes > row->slice ? ceil(row->bytes / row->slice) : 1;
+		row->slices = plan->steps[step].flags & ZCOLL_STEP_OPEN ? 1 :
+			      zc_cut(ceil(row->bytes), tm->slice).slices;
+		row->slice = row->bytes / row->slices;
 		row->units = row->slices * plan->steps[step].repeat;
 		row->direct = is_direct(tm, step);
 		row->free = row->direct ? 0 : row->units;
-		if (row->free > ZC_SLOTS && !(plan->steps[step].flags & ZCOLL_STEP_OPEN))
-			row->free = ZC_SLOTS;
+		if (row->free > ZC_ENGINE_SLOTS && !(plan->steps[step].flags & ZCOLL_STEP_OPEN))
+			row->free = ZC_ENGINE_SLOTS;
 	}
 }
 

@@ -26,11 +26,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "../../kmod/engine/engine.h"
 #include "model.h"
 
 struct model {
 	const struct zcoll_fabric *fabric;
-	double slice;		/* bytes */
+	uint64_t slice;		/* bytes */
 	uint32_t collective;
 	uint32_t nodes;
 	uint32_t radix;
@@ -56,7 +57,13 @@ static double folding(const struct model *m, double bytes, bool folds)
 
 static double slices(const struct model *m, double bytes)
 {
-	return fmax(1, ceil(bytes / m->slice));
+	return zc_cut(ceil(bytes), m->slice).slices;
+}
+
+/* Bytes of a slice */
+static double unit(const struct model *m, double bytes)
+{
+	return bytes / slices(m, bytes);
 }
 
 static double cadence(const struct model *m, double bytes, bool folds)
@@ -72,9 +79,9 @@ static double cadence(const struct model *m, double bytes, bool folds)
  */
 static double stall(const struct model *m, double bytes, bool folds)
 {
-	double slice = fmin(bytes, m->slice), k = slices(m, bytes);
+	double slice = unit(m, bytes), k = slices(m, bytes);
 
-	return folds && k > ZC_SLOTS ? (k - ZC_SLOTS) / (ZC_SLOTS / 2) *
+	return folds && k > ZC_ENGINE_SLOTS ? (k - ZC_ENGINE_SLOTS) / (ZC_ENGINE_SLOTS / 2) *
 				    (alpha(m) + folding(m, slice, true)) : 0;
 }
 
@@ -84,12 +91,11 @@ static double stall(const struct model *m, double bytes, bool folds)
  */
 static double stream(const struct model *m, double count, double bytes, bool folds)
 {
-	double slice = fmin(bytes, m->slice), k = count * slices(m, bytes);
-	double rest = count * (slices(m, bytes) * slice - bytes);	/* last ones are shorter */
+	double slice = unit(m, bytes), k = count * slices(m, bytes);
 	double work = m->fabric->overhead + folding(m, slice, folds);
 	double beat = fmax(fmax(m->fabric->gap, wire(m, slice)), work);
-	double flow = alpha(m) + (k - 1) * beat - rest * m->fabric->per_byte + wire(m, slice) +
-		      folding(m, slice, folds) + stall(m, bytes, folds);
+	double flow = alpha(m) + (k - 1) * beat + wire(m, slice) + folding(m, slice, folds) +
+		      stall(m, bytes, folds);
 
 	return count < 1 ? 0 : fmax(flow, k * (work + m->fabric->overhead));
 }
@@ -99,7 +105,7 @@ static double whole(const struct model *m, double count, double bytes)
 {
 	struct model uncut = *m;
 
-	uncut.slice = fmax(bytes, 1);
+	uncut.slice = fmax(ceil(bytes), 1);
 	return stream(&uncut, count, bytes, false);
 }
 
@@ -111,7 +117,7 @@ static double message(const struct model *m, double bytes, bool folds)
 /* @hops messages, each of which waits, slice by slice, for the one before */
 static double chain(const struct model *m, double hops, double bytes, bool folds)
 {
-	double slice = fmin(bytes, m->slice), k = slices(m, bytes);
+	double slice = unit(m, bytes), k = slices(m, bytes);
 	double hop = alpha(m) + wire(m, slice) + folding(m, slice, folds);
 	double beat = cadence(m, slice, folds);
 
@@ -124,7 +130,7 @@ static double chain(const struct model *m, double hops, double bytes, bool folds
 /* One message, over @hops nodes, each of which hands on what it has got */
 static double pipe(const struct model *m, double hops, double bytes, bool folds)
 {
-	double slice = fmin(bytes, m->slice);
+	double slice = unit(m, bytes);
 
 	return hops * (alpha(m) + wire(m, slice) + folding(m, slice, folds)) +
 	       (slices(m, bytes) - 1) * cadence(m, slice, folds);
@@ -136,7 +142,7 @@ static double pipe(const struct model *m, double hops, double bytes, bool folds)
  */
 static double grant(const struct model *m, double bytes)
 {
-	return bytes > ZC_EAGER ? alpha(m) : 0;
+	return bytes > ZC_ENGINE_EAGER ? alpha(m) : 0;
 }
 
 /* ---- reduce-scatter and all-gather of n bytes in few rounds, for any N ---- */
@@ -209,7 +215,7 @@ static double halves(const struct model *m, double scatter, double gather, doubl
 		return scatter;
 	case ZCOLL_ALLGATHER:
 	case ZCOLL_BROADCAST:
-		return grant(m, fmin(first, m->slice)) + gather;
+		return grant(m, unit(m, first)) + gather;
 	default:
 		return scatter + gather;
 	}
@@ -270,7 +276,7 @@ static double recursive_doubling(const struct model *m, double n)
 	double extras = m->nodes - core, ns = grant(m, n);
 
 	if (m->collective == ZCOLL_ALLGATHER)
-		return grant(m, fmin(n / m->nodes, m->slice)) + powers(m, core, 2, n, false) +
+		return grant(m, unit(m, n / m->nodes)) + powers(m, core, 2, n, false) +
 		       (extras > 0 ? alpha(m) + message(m, n, false) : 0);
 	for (stride = 1; stride < core; stride *= digit) {
 		digit = fmin(radix, core / stride);
@@ -351,7 +357,7 @@ static double binomial(const struct model *m, double n)
 static double double_tree(const struct model *m, double n)
 {
 	bool rooted = m->collective == ZCOLL_BROADCAST || m->collective == ZCOLL_REDUCE;
-	double slice = fmin(n / 2, m->slice), more = slices(m, n / 2) - 1;
+	double slice = unit(m, n / 2), more = slices(m, n / 2) - 1;
 	double levels = rounds(m->nodes, 2) - 1;
 	double busy = m->nodes > 2 || rooted ? 2 : 1;	/* messages of a node for each slice */
 
@@ -368,7 +374,7 @@ static double double_tree(const struct model *m, double n)
 static double aggregator(const struct model *m, double n)
 {
 	uint32_t radix = m->radix ? m->radix : 8, below = m->nodes, count;
-	double slice = fmin(n, m->slice), more = slices(m, n) - 1, most = 0, children;
+	double slice = unit(m, n), more = slices(m, n) - 1, most = 0, children;
 	double up = 0, down = 0, extra = message(m, slice, false);
 
 	for (; below > 1 || !most; below = count) {

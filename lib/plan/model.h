@@ -10,10 +10,6 @@
 
 #include <zcoll_plan.h>
 
-/* How the engine is assumed to be set, here and in cost.c */
-#define ZC_EAGER	8192.0	/* bytes that need no grant */
-#define ZC_SLOTS	8	/* landing places of a step */
-
 /**
  * struct zc_model_variant - an algorithm with parameters
  * @algo: name

@@ -205,7 +205,7 @@ t "the published schema accepts what is right, and nothing else" schema_is_right
 t "the published schema names all algorithms" schema_names_all
 t "no nodes" refused "how many nodes" "$zcoll" plan select
 t "nodes that are none" refused "not a number from 1 to 65536" "$zcoll" plan select -N 0
-t "no such collective" refused "should be allreduce" "$zcoll" plan select -N 2 --coll x
+t "no such collective" refused "there are allreduce" "$zcoll" plan select -N 2 --coll x
 t "a fabric that is none" fails "L,o,g,G[,gamma]" "$zcoll" plan select -N 2 --fabric 1,2
 t "rules that are not there" fails "no/such: No such file" "$zcoll" plan select -N 2 --rules no/such
 t "a choice that is none" fails "no algorithm \"rnig\"" "$zcoll" plan select -N 2 --choice rnig

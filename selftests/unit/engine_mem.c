@@ -42,17 +42,13 @@ static u32 segment_of(const struct host_op *op, u64 element)
 static void step_init(struct mem *mem, u32 step, u32 slots)
 {
 	const struct zcoll_step *s = &mem->op->plan->steps[step];
-	u64 longest = s->count * mem->largest, slices = 1;
+	struct zc_cut cut = zc_step_cut(s, &mem->op->geo, mem->largest, mem->op->slice);
+	u64 most = mem->op->slice + mem->op->slice / 8;
 	struct mem_step *m = &mem->steps[step];
 
-	if (longest > mem->op->geo.count)
-		longest = mem->op->geo.count;
-	if (longest && !(s->flags & ZCOLL_STEP_OPEN))
-		slices = (longest + mem->op->slice - 1) / mem->op->slice;
-	m->units = slices * s->repeat;
+	m->units = cut.slices * s->repeat;
 	m->begun = calloc(m->units, 1);
-	m->room = longest < mem->op->slice || s->flags & ZCOLL_STEP_OPEN ? longest :
-									 mem->op->slice;
+	m->room = cut.unit < most || s->flags & ZCOLL_STEP_OPEN ? cut.unit : most;
 	if (zc_step_receives(s))
 		m->slots = s->flags & ZCOLL_STEP_OPEN ? s->repeat : slots;
 	m->slot = calloc(m->slots * m->room + 1, sizeof(u64));

@@ -3,8 +3,9 @@
  * The engine on all nodes of a communicator: right results, or an end with an error.
  *
  * Each test is a scenario, run with many seeds: plans written by hand or made by the
- * library, and random dimensions, geometries, delays, orders, duplicates and moments of failure. What must
- * never happen is in engine_host.h; a failure names the scenario and the seed.
+ * library, and random dimensions, geometries, delays, orders, duplicates and moments of
+ * failure. What must never happen is in engine_host.h; a failure names the scenario and
+ * the seed.
  *
  *	engine_test [--seeds A B | --seconds N] [--trace] [SCENARIO]
  *

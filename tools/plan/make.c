@@ -3,15 +3,13 @@
  * zcoll plan make: a plan of an algorithm, to standard output.
  */
 #include <getopt.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "../cmd.h"
 #include "../msg.h"
-#include "../parse.h"
-#include "../suggest.h"
+#include "options.h"
 #include "plan.h"
 
 enum { OPT_COLL = 256, OPT_RADIX, OPT_LEVELS, OPT_AGGREGATORS, OPT_AGREED, OPT_BINARY };
@@ -27,59 +25,17 @@ static const struct option options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-static const char *coll_name(unsigned int i)
-{
-	return i + 1 < ZCOLL_NR_COLLECTIVES ? zcoll_collective_name(i + 1) : NULL;
-}
-
-/* A name that is not one of a list */
-static int unknown(const char *what, const char *word, const char *(*name)(unsigned int))
-{
-	const char *near = suggest(word, name), *each;
-	char list[256] = "";
-	unsigned int i;
-
-	if (near)
-		return usage("no %s '%s'; did you mean '%s'?", what, word, near);
-	for (i = 0; (each = name(i)); i++)
-		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s",
-			 i ? ", " : "", each);
-	return usage("no %s '%s'; there are %s", what, word, list);
-}
-
-/* "4,8" or "4x8": group sizes, innermost first */
-static int set_levels(struct zcoll_plan_spec *spec)
-{
-	char text[64], *rest = text, *item;
-	uint64_t value;
-	size_t i = 0;
-
-	if (strlen(optarg) < sizeof(text)) {
-		strcpy(text, optarg);
-		memset(spec->levels, 0, sizeof(spec->levels));
-		while ((item = strsep(&rest, ",x")) && i < ZCOLL_PLAN_LEVELS &&
-		       !parse_uint(item, 1, ZCOLL_PLAN_MAX_NODES, &value))
-			spec->levels[i++] = (uint32_t)value;
-		if (!item)
-			return STATUS_OK;
-	}
-	return usage("--levels %s: not up to %d group sizes such as 4,8", optarg,
-		     ZCOLL_PLAN_LEVELS);
-}
-
 static int set_option(struct zcoll_plan_spec *spec, int opt, bool *binary)
 {
 	switch (opt) {
 	case 'N':
 		return plan_number("-N", 1, ZCOLL_PLAN_MAX_NODES, &spec->nodes);
 	case OPT_COLL:
-		if (zcoll_collective_parse(optarg, &spec->collective))
-			return unknown("collective", optarg, coll_name);
-		return STATUS_OK;
+		return plan_set_collective(optarg, &spec->collective);
 	case OPT_RADIX:
 		return plan_number("--radix", 2, ZCOLL_PLAN_MAX_NODES, &spec->radix);
 	case OPT_LEVELS:
-		return set_levels(spec);
+		return plan_set_levels(optarg, spec->levels);
 	case OPT_AGGREGATORS:
 		return plan_number("--aggregators", 1, ZCOLL_PLAN_MAX_NODES, &spec->aggregators);
 	case OPT_AGREED:
@@ -92,26 +48,14 @@ static int set_option(struct zcoll_plan_spec *spec, int opt, bool *binary)
 	return usage_option();
 }
 
-static bool is_algorithm(const char *name)
-{
-	const char *algo;
-	unsigned int i;
-
-	for (i = 0; (algo = zcoll_plan_algorithm(i)); i++)
-		if (!strcmp(algo, name))
-			return true;
-	return false;
-}
-
 static int check_spec(struct zcoll_plan_spec *spec, int argc, char **argv, bool binary)
 {
 	if (optind >= argc)
 		return usage("which algorithm?");
-	spec->algo = argv[optind];
 	if (optind + 1 < argc)
 		return usage("unexpected argument '%s'", argv[optind + 1]);
-	if (!is_algorithm(spec->algo))
-		return unknown("algorithm", spec->algo, zcoll_plan_algorithm);
+	if (plan_set_algorithm(argv[optind], &spec->algo))
+		return STATUS_USAGE;
 	if (!spec->nodes)
 		return usage("-N is missing: for how many nodes?");
 	if (binary && isatty(STDOUT_FILENO))

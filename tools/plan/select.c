@@ -199,25 +199,13 @@ static int set_element(const char *text, uint32_t *element)
 	return 0;
 }
 
-static int set_coll(const char *text, uint32_t *collective)
-{
-	unsigned int i;
-
-	if (!zcoll_collective_parse(text, &i)) {
-		*collective = i;
-		return 0;
-	}
-	return usage("--coll %s: should be allreduce, reduce-scatter, allgather, broadcast, reduce or barrier",
-		     text);
-}
-
 static int set_option(struct select_options *o, int opt)
 {
 	switch (opt) {
 	case 'N':
 		return set_nodes(optarg, &o->query.nodes);
 	case OPT_COLL:
-		return set_coll(optarg, &o->query.collective);
+		return plan_set_collective(optarg, &o->query.collective);
 	case OPT_BYTES:
 		return plan_set_bytes("--bytes", optarg, &o->query.bytes);
 	case OPT_ELEMENT:

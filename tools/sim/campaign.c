@@ -445,9 +445,9 @@ static int set_option(struct campaign *campaign, int opt)
 	case OPT_SEEDS:
 		return set_seeds(campaign);
 	case OPT_ALGO:
-		return option_algorithm(&campaign->algo);
+		return plan_set_algorithm(optarg, &campaign->algo);
 	case OPT_COLL:
-		return option_collective(&campaign->collective);
+		return plan_set_collective(optarg, &campaign->collective);
 	case 'N':
 		return option_u32("-N", 1, 1024, &campaign->nodes);
 	case OPT_TRACE:

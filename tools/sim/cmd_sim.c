@@ -45,7 +45,7 @@ static const char help[] =
 "      --eager SIZE        up to this, final values need no grant; inf: all (8K)\n"
 "      --ops N             operations, one after the other (1)\n"
 "      --window N          operations in flight, a power of two (1)\n"
-"      --slots N           landing places of a receiving step (4)\n"
+"      --slots N           landing places of a receiving step (8)\n"
 "      --inflight N        units of a step that are begun and not done (64)\n"
 "      --ranks N           local ranks of each node (1)\n"
 "      --inplace           outputs are inputs, where a node has one rank\n"
@@ -199,18 +199,18 @@ static int set_what(struct request *r, int opt)
 {
 	switch (opt) {
 	case OPT_ALGO:
-		return option_algorithm(&r->spec.algo);
+		return plan_set_algorithm(optarg, &r->spec.algo);
 	case OPT_PLAN:
 		r->path = optarg;
 		return STATUS_OK;
 	case OPT_COLL:
-		return option_collective(&r->spec.collective);
+		return plan_set_collective(optarg, &r->spec.collective);
 	case 'N':
 		return option_u32("-N", 1, ZCOLL_PLAN_MAX_NODES, &r->spec.nodes);
 	case OPT_RADIX:
 		return option_u32("--radix", 2, ZCOLL_PLAN_MAX_NODES, &r->spec.radix);
 	case OPT_LEVELS:
-		return option_levels(r->spec.levels);
+		return plan_set_levels(optarg, r->spec.levels);
 	case OPT_AGGREGATORS:
 		return option_u32("--aggregators", 1, ZCOLL_PLAN_MAX_NODES,
 				  &r->spec.aggregators);
@@ -572,15 +572,15 @@ static int sim_once(int argc, char **argv)
 	struct zcoll_fabric fabric;
 	struct request r = {
 		.spec.size = sizeof(r.spec),
-		.job = { .bytes = 8, .eager = 8 << 10 },
+		.job = { .bytes = 8, .eager = ZC_ENGINE_EAGER },
 		.checked = U64_MAX,
 		.runs = 1,
 		.scene = {
 			.model = { .inlined = 64, .contention = SIM_CONTENTION_CPU },
 			.faults = { .rails = 1, .retry = 20000 * SIM_PS, .slowness = 4,
 				    .timeout = 1000000 },
-			.ops = 1, .window = 1, .slots = 4, .inflight = 64, .ranks = 1,
-			.seed = 1,
+			.ops = 1, .window = 1, .slots = ZC_ENGINE_SLOTS,
+			.inflight = ZC_ENGINE_INFLIGHT, .ranks = 1, .seed = 1,
 		},
 	};
 	int opt, status;

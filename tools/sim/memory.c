@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "memory.h"
-#include "plan_priv.h"
 #include "random.h"
 #include "sim.h"
 
@@ -24,37 +23,14 @@ static u32 job_root(const struct sim_job *job, u64 seq)
 
 /* ---- layout ---- */
 
-static u64 smaller(u64 a, u64 b)
-{
-	return a < b ? a : b;
-}
-
-static u64 largest_segment(const struct sim_job *job)
-{
-	u32 segments = job->prog.plan->segments, s;
-	u64 largest = 0, size;
-
-	for (s = 0; s < segments; s++) {
-		size = zc_geometry_at(&job->geo, segments, s + 1) -
-		       zc_geometry_at(&job->geo, segments, s);
-		if (size > largest)
-			largest = size;
-	}
-	return largest;
-}
-
 /* Slots of a step, and the elements of each */
 static void step_slots(const struct sim_scene *scene, const struct sim_job *job,
 		       const struct zcoll_step *step, u64 largest, u64 *count, u64 *stride)
 {
-	u64 unit = smaller(step->count * largest, job->geo.count);
-
+	*stride = zc_step_cut(step, &job->geo, largest, job->slice).unit;
 	*count = zc_step_receives(step) ? scene->slots : 0;
-	*stride = smaller(unit, job->slice);
-	if (!(step->flags & ZCOLL_STEP_OPEN))
-		return;
-	*count = unit <= job->eager ? step->repeat : 0;
-	*stride = unit;
+	if (step->flags & ZCOLL_STEP_OPEN)
+		*count = *stride <= job->eager ? step->repeat : 0;
 }
 
 static void layout_sizes(const struct sim_scene *scene, const struct sim_job *job,
@@ -64,7 +40,7 @@ static void layout_sizes(const struct sim_scene *scene, const struct sim_job *jo
 	u64 count, stride;
 	u32 s;
 
-	layout->largest = largest_segment(job);
+	layout->largest = zc_geometry_largest(&job->geo, plan->segments);
 	for (s = 0; s < plan->nsteps; s++) {
 		step_slots(scene, job, &plan->steps[s], layout->largest, &count, &stride);
 		if (layout->steps)

@@ -12,7 +12,6 @@
 #include "../cmd.h"
 #include "../msg.h"
 #include "../parse.h"
-#include "../suggest.h"
 #include "simcmd.h"
 
 int option_uint(const char *name, u64 min, u64 max, u64 *to)
@@ -64,67 +63,6 @@ int option_chance(const char *name, u32 *ppm)
 		return usage("%s %s: not a probability from 0 to 0.9", name, optarg);
 	*ppm = (u32)lround(value * 1e6);
 	return STATUS_OK;
-}
-
-/* ---- names ---- */
-
-static const char *collective_name(unsigned int i)
-{
-	return i + 1 < ZCOLL_NR_COLLECTIVES ? zcoll_collective_name(i + 1) : NULL;
-}
-
-static int unknown(const char *what, const char *(*name)(unsigned int))
-{
-	const char *near = suggest(optarg, name), *each;
-	char list[256] = "";
-	unsigned int i;
-
-	if (near)
-		return usage("no %s '%s'; did you mean '%s'?", what, optarg, near);
-	for (i = 0; (each = name(i)); i++)
-		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s",
-			 i ? ", " : "", each);
-	return usage("no %s '%s'; there are %s", what, optarg, list);
-}
-
-int option_collective(u32 *collective)
-{
-	if (zcoll_collective_parse(optarg, collective))
-		return unknown("collective", collective_name);
-	return STATUS_OK;
-}
-
-int option_algorithm(const char **algo)
-{
-	const char *name;
-	unsigned int i;
-
-	for (i = 0; (name = zcoll_plan_algorithm(i)); i++)
-		if (!strcmp(name, optarg))
-			break;
-	if (!name)
-		return unknown("algorithm", zcoll_plan_algorithm);
-	*algo = name;
-	return STATUS_OK;
-}
-
-int option_levels(u32 levels[ZCOLL_PLAN_LEVELS])
-{
-	char text[64], *rest = text, *item;
-	u64 value;
-	int i = 0;
-
-	memset(levels, 0, ZCOLL_PLAN_LEVELS * sizeof(*levels));
-	if (strlen(optarg) < sizeof(text)) {
-		strcpy(text, optarg);
-		while ((item = strsep(&rest, ",")) && i < ZCOLL_PLAN_LEVELS &&
-		       !parse_uint(item, 1, ZCOLL_PLAN_MAX_NODES, &value))
-			levels[i++] = (u32)value;
-		if (!item)
-			return STATUS_OK;
-	}
-	return usage("--levels %s: not up to %d group sizes such as 4,8", optarg,
-		     ZCOLL_PLAN_LEVELS);
 }
 
 /* ---- the model ---- */

@@ -114,13 +114,13 @@ static int simulate(const struct sweep *s, const struct zcoll_plan *plan, u64 by
 {
 	struct sim_job_spec spec = {
 		.plan = plan, .bytes = bytes, .element = ELEMENT, .slice = slice,
-		.eager = 8 << 10,
+		.eager = ZC_ENGINE_EAGER,
 	};
 	struct sim_scene scene = {
 		.model = { .inlined = 64, .contention = SIM_CONTENTION_NIC },
 		.faults = { .slowness = 1 },
-		.njobs = 1, .ops = 1, .window = 1, .slots = 8, .inflight = 64, .ranks = 1,
-		.most_events = s->events,
+		.njobs = 1, .ops = 1, .window = 1, .slots = ZC_ENGINE_SLOTS,
+		.inflight = ZC_ENGINE_INFLIGHT, .ranks = 1, .most_events = s->events,
 	};
 	struct sim_outcome outcome;
 	struct sim_job job;
@@ -419,7 +419,7 @@ static int set_option(struct sweep *s, int opt)
 	case 'N':
 		return set_counts(s, optarg);
 	case OPT_COLL:
-		return option_collective(&s->collective);
+		return plan_set_collective(optarg, &s->collective);
 	case OPT_FABRIC:
 		return plan_set_fabric(optarg, &s->fabric);
 	case OPT_MIN:
