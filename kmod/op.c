@@ -118,7 +118,6 @@ static void zc_op_open(struct zc_op *op, u32 rank, struct zc_call *call)
 	op->holders = 0;
 	op->desc = call->cmd;
 	op->deadline = KTIME_MAX;
-	/* The one that ran in this slot before goes with the call */
 	swap(op->plan, call->plan);
 }
 
@@ -159,7 +158,7 @@ void zc_op_not_runnable(struct zc_comm *comm, struct zc_op *op)
  * @op: WAITING, or the engine has completed it
  * @result: the verdict
  *
- * The caller must drop the lock and call zc_op_deliver().
+ * The caller must call zc_op_deliver().
  */
 void zc_op_conclude(struct zc_comm *comm, struct zc_op *op, int result)
 {
@@ -223,21 +222,26 @@ static void zc_op_deliver_to(struct zc_comm *comm, u32 i, u64 seq, int result)
 
 /**
  * zc_op_deliver - give the verdict of an operation to those who called it
- * @comm: the communicator
- * @seq: an operation that the caller has concluded
+ * @comm: the communicator, locked; it is unlocked meanwhile
+ * @seq: an operation that the caller has concluded, under the same hold of the lock
  * @result: its verdict
  *
  * Context: process context, may sleep.
  */
 void zc_op_deliver(struct zc_comm *comm, u64 seq, int result)
 {
+	struct zc_plan *plan = NULL;
 	u32 i;
 
+	swap(plan, zc_comm_op(comm, seq)->plan);
+	spin_unlock(&comm->lock);
 	for (i = 0; i < comm->nranks; i++)
 		zc_op_deliver_to(comm, i, seq, result);
+	zc_plan_put(comm, plan);
 	wake_up_all(&comm->waitq);
 	/* Ranks that leave wait here */
 	wake_up_all(&comm->pollq);
+	spin_lock(&comm->lock);
 }
 
 /* Put a call into its operation's row. Return: all have called. */
@@ -299,7 +303,6 @@ int zc_op_submit(struct zc_rank *rank, struct zc_call *call, struct zc_text *why
 	u64 seq = call->cmd.seq;
 	struct zc_op *op = zc_comm_op(comm, seq);
 	bool blocking = !call->ucmd;
-	bool all;
 	int err;
 
 	spin_lock(&comm->lock);
@@ -313,11 +316,10 @@ int zc_op_submit(struct zc_rank *rank, struct zc_call *call, struct zc_text *why
 		err = -EPROTO;
 		goto out_unlock;
 	}
-	all = zc_op_enter(rank, call, op);
-	if (all)
-		zc_op_start(comm, op);
-	spin_unlock(&comm->lock);
-	if (all && zc_run(comm, op, blocking)) {
+	if (!zc_op_enter(rank, call, op))
+		goto out_unlock;
+	zc_op_start(comm, op);
+	if (zc_run(comm, seq, blocking)) {
 		zc_work_run(comm, op, NULL);
 		zc_work_put(comm, op);
 	}
@@ -329,16 +331,18 @@ out_unlock:
 }
 
 /* End an operation that the engine does not know, or has waited for work in vain */
-static bool zc_op_fail_one(struct zc_comm *comm, struct zc_op *op)
+static void zc_op_fail_one(struct zc_comm *comm, struct zc_op *op)
+	__must_hold(&comm->lock)
 {
-	bool ended = op->state == ZC_OP_WAITING;
+	u64 seq = op->seq;
 
-	if (ended)
+	if (op->state == ZC_OP_WAITING) {
 		zc_op_conclude(comm, op, comm->error);
-	/* The last holder of others sees to it */
-	else if (op->state == ZC_OP_RUNNING && !op->holders)
+		zc_op_deliver(comm, seq, comm->error);
+	} else if (op->state == ZC_OP_RUNNING && !op->holders) {
+		/* The last holder of others sees to it */
 		zc_run_unit_done(comm, op);
-	return ended;
+	}
 }
 
 /* End the operations of a communicator that has been revoked */
@@ -347,18 +351,9 @@ void zc_op_fail_fn(struct work_struct *work)
 	struct zc_comm *comm = container_of(work, struct zc_comm, fail_work);
 	u32 i;
 
-	for (i = 0; i < ZC_WINDOW; i++) {
-		struct zc_op *op = &comm->ops[i];
-		bool ended;
-		u64 seq;
-
-		spin_lock(&comm->lock);
-		seq = op->seq;
-		ended = zc_op_fail_one(comm, op);
-		spin_unlock(&comm->lock);
-		if (ended)
-			zc_op_deliver(comm, seq, comm->error);
-	}
-	zc_run(comm, NULL, false);
+	spin_lock(&comm->lock);
+	for (i = 0; i < ZC_WINDOW; i++)
+		zc_op_fail_one(comm, &comm->ops[i]);
+	zc_run(comm, ZC_NO_SEQ, false);
 	wake_up_all(&comm->pollq);
 }

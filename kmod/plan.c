@@ -12,14 +12,24 @@
  */
 #include <linux/err.h>
 #include <linux/mm.h>
+#include <linux/mutex.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
 #include "zcoll.h"
 
-/* Memory to check a plan in: enough for a ring of the most nodes, some 100 ms of work */
+/*
+ * To check a plan: memory, and work, some 100 ms of it. Both are enough for what the
+ * library makes for the most nodes.
+ */
 #define ZC_PLAN_CHECK_BYTES SZ_64M
+#define ZC_PLAN_CHECK_WORK (1U << 25)
+
+/* What takes more memory is checked one at a time, whoever calls */
+#define ZC_PLAN_LARGE SZ_1M
+
+static DEFINE_MUTEX(zc_plan_large);
 
 #define ZC_PLAN_MAX_BYTES \
 	(sizeof(struct zcoll_plan) + ZCOLL_PLAN_MAX_STEPS * sizeof(struct zcoll_step))
@@ -27,7 +37,7 @@
 /* Nodes of all communicators */
 #define ZC_PLAN_NODES 1
 
-struct zc_plan *zc_plan_local;
+struct zc_plan *zc_plan_local __ro_after_init;
 
 static void zc_plan_reason(struct zc_text *text, const struct zc_plan_why *why)
 {
@@ -71,19 +81,13 @@ static struct zcoll_plan *zc_plan_copy(const struct zcoll_plan_load *args,
 	return image;
 }
 
-static int zc_plan_check_at(const struct zcoll_plan *image, u32 node, struct zc_text *text)
+static int zc_plan_check_in(const struct zcoll_plan *image, u32 node, size_t bytes,
+			    struct zc_text *text)
 {
-	size_t bytes = zc_plan_check_room(image);
 	struct zc_plan_why why;
 	void *room;
 	int err;
 
-	if (bytes > ZC_PLAN_CHECK_BYTES) {
-		zc_text_add(text, "checking it takes %zu bytes, and the limit is %u: ", bytes,
-			    ZC_PLAN_CHECK_BYTES);
-		zc_text_add(text, "fewer steps, or fewer iterations, with more segments each");
-		return -E2BIG;
-	}
 	room = kvmalloc(bytes, GFP_KERNEL_ACCOUNT);
 	if (!room) {
 		zc_text_add(text, "no kernel memory to check it in, %zu bytes", bytes);
@@ -93,6 +97,32 @@ static int zc_plan_check_at(const struct zcoll_plan *image, u32 node, struct zc_
 	if (err)
 		zc_plan_reason(text, &why);
 	kvfree(room);
+	return err;
+}
+
+static int zc_plan_check_at(const struct zcoll_plan *image, u32 node, struct zc_text *text)
+{
+	size_t bytes = zc_plan_check_room(image);
+	u64 work = zc_plan_check_work(image);
+	int err;
+
+	if (bytes > ZC_PLAN_CHECK_BYTES)
+		zc_text_add(text, "checking it takes %zu bytes, and the limit is %u: ", bytes,
+			    ZC_PLAN_CHECK_BYTES);
+	else if (work > ZC_PLAN_CHECK_WORK)
+		zc_text_add(text, "iterations times steps is %llu, and the limit is %u: ", work,
+			    ZC_PLAN_CHECK_WORK);
+	if (bytes > ZC_PLAN_CHECK_BYTES || work > ZC_PLAN_CHECK_WORK) {
+		zc_text_add(text, "fewer steps, or fewer iterations, with more segments each");
+		return -E2BIG;
+	}
+	if (bytes <= ZC_PLAN_LARGE)
+		return zc_plan_check_in(image, node, bytes, text);
+	err = mutex_lock_killable(&zc_plan_large);
+	if (err)
+		return err;
+	err = zc_plan_check_in(image, node, bytes, text);
+	mutex_unlock(&zc_plan_large);
 	return err;
 }
 
@@ -240,28 +270,30 @@ static int zc_plan_publish(struct zc_comm *comm, struct zc_plan *plan, struct zc
 static int zc_plan_insert(struct zc_comm *comm, struct zcoll_plan *image, u32 *number,
 			  struct zc_text *why)
 {
-	struct zc_plan *plan;
-	int err = 0;
+	struct zc_plan *plan, *made = zc_plan_make(image);
+	int err;
 
-	mutex_lock(&comm->plans_lock);
+	if (!made) {
+		zc_text_add(why, "no kernel memory");
+		return -ENOMEM;
+	}
+	err = mutex_lock_killable(&comm->plans_lock);
+	if (err) {
+		zc_plan_free(made);
+		return err;
+	}
 	plan = zc_plan_find(comm, image);
 	if (plan) {
-		kvfree(image);
 		plan->loads++;
 	} else {
-		plan = zc_plan_make(image);
-		if (plan) {
-			err = zc_plan_publish(comm, plan, why);
-		} else {
-			zc_text_add(why, "no kernel memory");
-			err = -ENOMEM;
-		}
+		err = zc_plan_publish(comm, made, why);
+		plan = made;
 	}
 	if (!err)
 		*number = plan->number;
 	mutex_unlock(&comm->plans_lock);
-	if (err && plan)
-		zc_plan_free(plan);
+	if (err || plan != made)
+		zc_plan_free(made);
 	return err;
 }
 
@@ -323,13 +355,16 @@ int zc_plan_load(struct zc_rank *rank, struct zcoll_plan_load *args, struct zc_t
  * @comm: communicator
  * @number: the plan's
  *
- * Return: 0, or -ENOENT.
+ * Return: 0, -ENOENT, or -EINTR: the caller has been killed.
  */
 int zc_plan_unload(struct zc_comm *comm, u32 number)
 {
 	struct zc_plan *plan;
+	int err;
 
-	mutex_lock(&comm->plans_lock);
+	err = mutex_lock_killable(&comm->plans_lock);
+	if (err)
+		return err;
 	plan = number ? xa_load(&comm->plans, number) : NULL;
 	if (!plan) {
 		mutex_unlock(&comm->plans_lock);
@@ -348,7 +383,7 @@ int zc_plan_unload(struct zc_comm *comm, u32 number)
 
 void zc_plans_init(struct zc_comm *comm)
 {
-	xa_init_flags(&comm->plans, XA_FLAGS_ALLOC1);
+	xa_init_flags(&comm->plans, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
 	mutex_init(&comm->plans_lock);
 }
 

@@ -5,12 +5,12 @@
  * Every communicator has an engine (engine/engine.h). When all local ranks have called
  * an operation it is submitted there; from then on the engine says what comes next: a
  * unit to be folded, which becomes the operation's chunks (work.c), or the verdict. The
- * engine and its actions are under zc_comm.lock: a spinlock, as the engine never sleeps
- * and each call of it is short. What an action asks for is done with the lock
- * dropped.
+ * engine is under zc_comm.lock: a spinlock, as the engine never sleeps and, for plans of one
+ * node, each call of it is short. What an action asks for is done with the lock dropped.
  *
- * Whoever has told the engine something calls zc_run(), so that what it wants then is
- * done. Several may be in there at once: each takes actions of its own.
+ * Whoever has told the engine something calls zc_run() under the same hold of the lock, so
+ * that it does what comes of it itself. While it has dropped the lock others may be in
+ * there, too: each takes actions of its own.
  *
  * On one node plans have one step (plan.c), without a peer: there is a unit of an
  * operation at a time, and there is nobody to talk to.
@@ -97,44 +97,72 @@ static void zc_run_unit(struct zc_comm *comm, struct zc_op *op, const struct zc_
 	WRITE_ONCE(comm->runnable, comm->runnable + 1);
 }
 
+/*
+ * Somebody is to fold a unit: the caller at once, if the operation is its own and small,
+ * or else workers and helpers. Return: the caller.
+ */
+static bool zc_run_fold(struct zc_comm *comm, const struct zc_action *action, bool own,
+			bool helps)
+	__must_hold(&comm->lock)
+{
+	struct zc_op *op = zc_comm_op(comm, action->seq);
+	u64 nchunks;
+
+	zc_run_unit(comm, op, action);
+	nchunks = op->nchunks;
+	if (own && zc_op_is_small(comm, op)) {
+		op->holders++;
+		comm->ops_inline++;
+		return true;
+	}
+	spin_unlock(&comm->lock);
+	zc_work_kick(comm, nchunks, own && helps);
+	spin_lock(&comm->lock);
+	return false;
+}
+
+static void zc_run_complete(struct zc_comm *comm, const struct zc_action *action)
+	__must_hold(&comm->lock)
+{
+	struct zc_op *op = zc_comm_op(comm, action->seq);
+	int result = action->status ? comm->error ?: action->status : 0;
+
+	zc_op_conclude(comm, op, result);
+	zc_op_deliver(comm, action->seq, result);
+}
+
 /**
  * zc_run - do what the engine wants
- * @comm: the communicator; not locked
- * @inline_op: the caller will fold this operation's first unit itself if it is small,
- *	or NULL
- * @helps: the caller is about to fold in any case
+ * @comm: the communicator, locked; it is unlocked in the end
+ * @own: the operation that the caller has submitted to the engine, whose unit it folds
+ *	itself if it is small; ZC_NO_SEQ: none
+ * @helps: the caller waits for @own, and helps with any chunk of it
  *
  * Context: process context, may sleep.
- * Return: the caller is a holder of @inline_op, and must fold.
+ * Return: the caller is a holder of @own, and must fold.
  */
-bool zc_run(struct zc_comm *comm, struct zc_op *inline_op, bool helps)
+bool zc_run(struct zc_comm *comm, u64 own, bool helps)
+	__releases(&comm->lock)
 {
 	struct zc_action action;
 	bool mine = false;
 
-	spin_lock(&comm->lock);
-	while (zc_engine_next(comm->engine, &action)) {
-		struct zc_op *op = zc_comm_op(comm, action.seq);
-
+	lockdep_assert_held(&comm->lock);
+	while (!mine && zc_engine_next(comm->engine, &action)) {
 		switch (action.type) {
 		case ZC_DO_FINAL:
-			zc_run_unit(comm, op, &action);
-			if (op == inline_op && zc_op_is_small(comm, op)) {
-				mine = true;
-				op->holders++;
-				comm->ops_inline++;
-			} else {
-				zc_work_kick(comm, op->nchunks, helps);
-			}
+			mine = zc_run_fold(comm, &action, action.seq == own, helps);
 			break;
 		case ZC_DO_CLOSE:
 			/* Nobody else can reach this node's memory */
 			zc_engine_closed(comm->engine);
 			break;
 		case ZC_DO_COMPLETE:
-			zc_op_conclude(comm, op, action.status ? comm->error : 0);
+			zc_run_complete(comm, &action);
+			break;
+		case ZC_DO_AGAIN:
 			spin_unlock(&comm->lock);
-			zc_op_deliver(comm, action.seq, action.status ? comm->error : 0);
+			cond_resched();
 			spin_lock(&comm->lock);
 			break;
 		default:

@@ -4,8 +4,9 @@
  *
  * A unit of a running operation is a row of chunks and a cursor. Holders take chunks
  * with an atomic increment until there are none left; the last holder out tells the
- * engine (run.c), which gives the verdict. Holders are the communicator's kernel workers and callers that wait in
- * the kernel; a user thread that is stopped or computes is never needed.
+ * engine (run.c), which gives the verdict. Holders are the communicator's kernel
+ * workers and callers that wait in the kernel; a user thread that is stopped or
+ * computes is never needed.
  *
  * Workers: at most one per local rank, and no more than there are CPUs the ranks
  * may use. Each is made by the rank that joins, takes over its allowed CPUs and its
@@ -123,12 +124,13 @@ void zc_work_put(struct zc_comm *comm, struct zc_op *op)
 	if (!left)
 		zc_op_not_runnable(comm, op);
 	ended = !--op->holders && (!left || comm->error);
-	if (ended)
+	if (ended) {
 		zc_run_unit_done(comm, op);
+		zc_run(comm, ZC_NO_SEQ, false);
+		return;
+	}
 	spin_unlock(&comm->lock);
-	if (ended)
-		zc_run(comm, NULL, false);
-	else if (left)
+	if (left)
 		wake_up_nr(&comm->workq, min_t(u64, left, comm->nranks));
 }
 

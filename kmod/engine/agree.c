@@ -105,6 +105,8 @@ static void zc_agree_begin(struct zc_engine *e)
 	struct zc_agree *a = &e->agree;
 	u32 lowest = 0;
 
+	while (!~a->lost[lowest / 64])
+		lowest += 64;
 	while (zc_bit(a->lost, lowest))
 		lowest++;
 	if (lowest < a->coordinator && !zc_bit(a->lost, a->coordinator))
@@ -143,6 +145,8 @@ static void zc_agree_requested(struct zc_engine *e)
 {
 	if (e->agree.role != ZC_FOLLOWS || e->agree.coordinator > e->config.node)
 		return;
+	/* First, or each of them that is lost would have another one looked for */
+	e->agree.coordinator = e->config.node;
 	zc_agree_lowest(e, e->config.node);
 	if (e->agree.role == ZC_FOLLOWS)
 		zc_agree_coordinate(e);

@@ -192,6 +192,8 @@ int zc_engine_submit(struct zc_engine *e, const struct zc_op_desc *desc)
 	words = op->nbits;
 	for (i = 0; i < plan->nsteps && !err; i++)
 		err = zc_row_check(e, op, i, &words);
+	for (; i < e->config.steps && !err; i++)
+		err = zc_row_untouched(&op->rows[i]) ? 0 : -EPROTO;
 	if (err == -EPROTO)
 		zc_revoke(e, err);
 	if (err) {
@@ -430,6 +432,7 @@ bool zc_engine_next(struct zc_engine *e, struct zc_action *action)
 {
 	u32 first = zc_place_of(e, e->base);
 
+	e->skipped = 0;
 	if (e->error && zc_agree_next(e, action))
 		return true;
 	while (e->ready) {

@@ -51,7 +51,8 @@
  * and must stay until the operation's COMPLETE; the action itself is a copy. No
  * event function returns actions, so that the host can carry them out
  * in whatever context suits it. Each call does a bounded amount of work: events and
- * zc_engine_next() O(1) for a step and the steps that wait for it; submitting, and a
+ * zc_engine_next() O(1) for a step and the steps that wait for it (where there are many units
+ * without elements, it says AGAIN); submitting, and a
  * window that grows, O(steps), with uneven geometry also O(segments), and until all nodes
  * are linked O(iterations) of OPEN steps; ticks, O(window) and O(links).
  *
@@ -125,7 +126,8 @@ void zc_prog_init(struct zc_prog *prog, const struct zcoll_plan *plan, void *roo
  * @count: elements of the operation; 0: the steps only notify
  * @starts: NULL: even; else segments + 1 offsets in elements, rising, from 0 to @count
  *
- * Even: the first (count mod segments) of them have one element more.
+ * Even: segment s begins at element s count / segments, rounded down, so that any so many
+ * segments in a row have the same number of elements, or one more.
  */
 struct zc_geometry {
 	u64 count;
@@ -217,6 +219,7 @@ enum zc_action_type {
 	ZC_DO_TELL,		/* send @msg to @peer */
 	ZC_DO_CLOSE,		/* cut the peers off; then zc_engine_closed() */
 	ZC_DO_COMPLETE,		/* the operation has ended with @status */
+	ZC_DO_AGAIN,		/* nothing: let others in, and call zc_engine_next() again */
 };
 
 /* Elements first .. first + count - 1 of the operation */

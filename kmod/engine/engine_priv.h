@@ -16,6 +16,9 @@
 /* Units that a row's masks look ahead */
 #define ZC_AHEAD 64
 
+/* Units without elements that one zc_engine_next() passes over */
+#define ZC_SKIPS 256
+
 /* No error number is larger */
 #define ZC_MAX_ERRNO 4095
 
@@ -97,7 +100,7 @@ struct zc_eop {
  * struct zc_link - another node
  * @node: its number
  * @lost: it is
- * @blocked: a row waits for it to retire operations
+ * @blocked: operations with rows that wait for it to retire others, by place
  * @retired: operations it has retired, as far as it has said
  * @told: operations we have told it that we have
  * @heard: when it last said something, by the last tick
@@ -106,7 +109,7 @@ struct zc_eop {
 struct zc_link {
 	u32 node;
 	bool lost;
-	bool blocked;
+	u64 blocked;
 	u64 retired;
 	u64 told;
 	u64 heard;
@@ -175,6 +178,7 @@ struct zc_agree {
  * @nlinks: their number
  * @index: hash of links: one past the position in @links
  * @index_mask: size of @index less 1
+ * @skipped: units without elements passed over by this zc_engine_next()
  * @sweep: links not yet looked at for what they have to be told, from the end
  * @beat: likewise for heartbeats
  * @error: 0, or why the engine is revoked
@@ -192,6 +196,7 @@ struct zc_engine {
 	u32 nlinks;
 	u32 *index;
 	u32 index_mask;
+	u32 skipped;
 	u32 sweep;
 	u32 beat;
 	s32 error;
@@ -240,6 +245,7 @@ u32 zc_geometry_pieces(const struct zc_geometry *geo, u32 segments,
 u32 zc_prog_feed(const struct zc_prog *prog, u32 step, u32 peer);
 
 /* row.c */
+bool zc_row_untouched(const struct zc_row *row);
 int zc_row_check(struct zc_engine *e, struct zc_eop *op, u32 step, u32 *words);
 void zc_row_start(struct zc_engine *e, struct zc_eop *op, u32 step);
 bool zc_row_next(struct zc_engine *e, struct zc_eop *op, u32 step, struct zc_action *action);

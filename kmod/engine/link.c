@@ -55,18 +55,16 @@ struct zc_link *zc_link(struct zc_engine *e, u32 node)
  */
 void zc_link_heard(struct zc_engine *e, struct zc_link *link, u64 retired)
 {
-	u64 seq;
-
 	link->heard = e->now;
 	if (retired <= link->retired)
 		return;
 	link->retired = retired;
-	if (!link->blocked)
-		return;
-	link->blocked = false;
-	for (seq = e->base; seq < e->base + e->config.window; seq++)
-		if (zc_eop(e, seq)->phase == ZC_OP_ACTIVE && zc_eop(e, seq)->desc.seq == seq)
-			zc_op_wake(e, zc_eop(e, seq));
+	for (; link->blocked; link->blocked &= link->blocked - 1) {
+		struct zc_eop *op = &e->ops[__builtin_ctzll(link->blocked)];
+
+		if (op->phase == ZC_OP_ACTIVE)
+			zc_op_wake(e, op);
+	}
 }
 
 /* Has that node room for messages of this operation? If not, rows are woken later. */
@@ -78,9 +76,9 @@ bool zc_link_takes(struct zc_engine *e, u32 node, u64 seq)
 		zc_revoke(e, -ENOSPC);
 		return false;
 	}
-	if (seq < link->retired + e->config.window)
+	if (seq < link->retired || seq - link->retired < e->config.window)
 		return true;
-	link->blocked = true;
+	link->blocked |= 1ULL << zc_place_of(e, seq);
 	return false;
 }
 

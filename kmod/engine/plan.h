@@ -101,6 +101,7 @@ static inline bool zc_plan_has_outputs(const struct zcoll_plan *plan, u32 v)
 
 int zc_plan_valid(const struct zcoll_plan *plan, size_t bytes, struct zc_plan_why *why);
 size_t zc_plan_check_room(const struct zcoll_plan *plan);
+u64 zc_plan_check_work(const struct zcoll_plan *plan);
 int zc_plan_check(const struct zcoll_plan *plan, u32 v, void *room,
 		  struct zc_plan_why *why);
 

@@ -103,7 +103,6 @@ struct zc_track {
  * @spots: segments, then accumulations, then scratch places
  * @reads: unused ones are in the list @spare
  * @spare: see @reads
- * @met: by node, one past the OPEN step that had it as peer
  * @state: by segment, enum zc_state
  * @step: index of the step that is being looked at
  * @row: that step
@@ -122,7 +121,6 @@ struct zc_check {
 	struct zc_spot *spots;
 	struct zc_read *reads;
 	u32 spare;
-	u32 *met;
 	u8 *state;
 	u32 step;
 	const struct zcoll_step *row;
@@ -176,7 +174,7 @@ static struct zc_needs zc_check_needs(const struct zcoll_plan *plan)
  * @plan: a valid plan
  *
  * Return: bytes. They are bounded by the limits of a plan, but may be some GiB: who
- * calls must have a limit.
+ * calls must have a limit, and one of zc_plan_check_work().
  */
 size_t zc_plan_check_room(const struct zcoll_plan *plan)
 {
@@ -186,8 +184,27 @@ size_t zc_plan_check_room(const struct zcoll_plan *plan)
 	room += plan->nsteps * sizeof(struct zc_track);
 	room += needs.spots * sizeof(struct zc_spot);
 	room += needs.reads * sizeof(struct zc_read);
-	room += plan->nodes * sizeof(u32) + plan->segments;
+	room += plan->segments;
 	return room < SIZE_MAX ? room : SIZE_MAX;
+}
+
+/**
+ * zc_plan_check_work - how much zc_plan_check() has to do
+ * @plan: a valid plan
+ *
+ * Each iteration looks at the vectors of what it waits for, which have an entry for each
+ * step. Steps that stay in one row of the room count as well.
+ *
+ * Return: iterations times steps, each some nanoseconds; at most 2^30.
+ */
+u64 zc_plan_check_work(const struct zcoll_plan *plan)
+{
+	u64 turns = 0;
+	u32 i;
+
+	for (i = 0; i < plan->nsteps; i++)
+		turns += plan->steps[i].repeat;
+	return turns * plan->nsteps;
 }
 
 static void zc_check_place(struct zc_check *check, void *room)
@@ -200,8 +217,7 @@ static void zc_check_place(struct zc_check *check, void *room)
 	check->tracks = (void *)(check->last + (size_t)plan->nsteps * plan->nsteps);
 	check->spots = (void *)(check->tracks + plan->nsteps);
 	check->reads = (void *)(check->spots + needs.spots);
-	check->met = (void *)(check->reads + needs.reads);
-	check->state = (void *)(check->met + plan->nodes);
+	check->state = (void *)(check->reads + needs.reads);
 }
 
 static void zc_check_tracks(struct zc_check *check)
@@ -241,7 +257,6 @@ static void zc_check_init(struct zc_check *check, void *room)
 	zc_check_place(check, room);
 	zc_check_tracks(check);
 	memset(check->last, 0, (size_t)check->columns * check->columns * sizeof(u32));
-	memset(check->met, 0, plan->nodes * sizeof(u32));
 	for (i = 0; i < needs.spots; i++)
 		check->spots[i] = (struct zc_spot){ ZC_NONE, 0, ZC_NONE, ZC_NONE };
 	for (i = 0; i < needs.reads; i++)
@@ -375,20 +390,40 @@ static int zc_check_sender(struct zc_check *check)
 	return 0;
 }
 
+static u32 zc_gcd(u32 a, u32 b)
+{
+	while (b) {
+		u32 rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+/* So many iterations have peers that differ. Then they come again in the same order. */
+static u32 zc_step_peers(const struct zcoll_step *step)
+{
+	s64 by = step->dist_step;
+
+	switch (step->peer) {
+	case ZCOLL_PEER_ADD:
+		return step->radix / zc_gcd(by < 0 ? -by : by, step->radix);
+	case ZCOLL_PEER_TO:
+		return by ? U32_MAX : 1;
+	}
+	return 1;
+}
+
 static int zc_check_peer(struct zc_check *check)
 {
 	const struct zcoll_step *row = check->row;
-	u32 peer = check->turn.peer;
 
 	if (row->peer == ZCOLL_PEER_NONE)
 		return 0;
-	if (row->flags & ZCOLL_STEP_OPEN) {
-		if (check->met[peer] == check->step + 1)
-			return zc_refuse(check, -ENOTUNIQ,
-					 "two iterations of an OPEN step have the same peer",
-					 ZC_NONE);
-		check->met[peer] = check->step + 1;
-	}
+	if (row->flags & ZCOLL_STEP_OPEN && !check->t && row->repeat > zc_step_peers(row))
+		return zc_refuse(check, -ENOTUNIQ,
+				 "two iterations of an OPEN step have the same peer", ZC_NONE);
 	if (row->kind != ZCOLL_STEP_SEND)
 		return zc_check_sender(check);
 	if (!zc_faces(check, &check->plan->steps[row->match]))
@@ -689,7 +724,8 @@ static int zc_check_step(struct zc_check *check, u32 step)
 		check->row = &check->plan->steps[step];
 		check->t = track->next++;
 		err = zc_check_turn(check);
-		zc_give_way();
+		if (!err && zc_give_way())
+			err = zc_refuse(check, -EINTR, "the caller has been killed", ZC_NONE);
 	}
 	return err;
 }
@@ -763,9 +799,11 @@ static int zc_check_end(struct zc_check *check)
  * @room: zc_plan_check_room() bytes, aligned to 4; what is in them does not matter
  * @why: gets the reason of a refusal
  *
- * Takes time in proportion to the room, at most, and gives way to others.
+ * Takes time in proportion to zc_plan_check_work() and the plan's length, at most, and
+ * gives way to others.
  *
- * Return: 0, or a negative errno as <linux/zcoll.h> has it under "Plans".
+ * Return: 0; a negative errno as <linux/zcoll.h> has it under "Errors of plans"; in the
+ * kernel also -EINTR: the caller has been killed.
  */
 int zc_plan_check(const struct zcoll_plan *plan, u32 v, void *room, struct zc_plan_why *why)
 {

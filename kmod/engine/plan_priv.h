@@ -7,12 +7,22 @@
 
 #include "plan.h"
 
-/* In what takes long, where sleeping is allowed: let others have the processor */
+/*
+ * In what takes long, where sleeping is allowed: let others have the processor. Return:
+ * true: the caller has been killed, and nobody waits for the end any more.
+ */
 #ifdef __KERNEL__
-#include <linux/sched.h>
-#define zc_give_way() cond_resched()
+#include <linux/sched/signal.h>
+static inline bool zc_give_way(void)
+{
+	cond_resched();
+	return fatal_signal_pending(current);
+}
 #else
-#define zc_give_way() do { } while (0)
+static inline bool zc_give_way(void)
+{
+	return false;
+}
 #endif
 
 /* Does the step read its src? */

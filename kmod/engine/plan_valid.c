@@ -338,7 +338,7 @@ static int zc_bad_size(const struct zcoll_plan *plan, size_t bytes, struct zc_pl
  * @bytes: how many there are
  * @why: gets the reason of a refusal
  *
- * Return: 0, or a negative errno as <linux/zcoll.h> has it under "Plans".
+ * Return: 0, or a negative errno as <linux/zcoll.h> has it under "Errors of plans".
  */
 int zc_plan_valid(const struct zcoll_plan *plan, size_t bytes, struct zc_plan_why *why)
 {

@@ -103,7 +103,7 @@ u64 zc_geometry_at(const struct zc_geometry *geo, u32 segments, u32 segment)
 
 	if (geo->starts)
 		return geo->starts[segment];
-	return geo->count / segments * segment + (segment < rest ? segment : rest);
+	return geo->count / segments * segment + rest * segment / segments;
 }
 
 /* Elements of the largest segment */

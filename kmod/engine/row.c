@@ -107,13 +107,19 @@ static int zc_row_link(struct zc_engine *e, const struct zc_eop *op, const struc
 	return 0;
 }
 
+/* Has no message of this step come yet? */
+bool zc_row_untouched(const struct zc_row *row)
+{
+	return !row->landed && !row->granted && !row->bits;
+}
+
 /* Do messages that came before the operation was known fit what it turns out to be? */
 static bool zc_row_fits(const struct zc_engine *e, const struct zcoll_step *s,
 			const struct zc_row *early, struct zc_row *row)
 {
 	u64 initial;
 
-	if (!early->landed && !early->granted && !early->bits)
+	if (zc_row_untouched(early))
 		return true;
 	if (!row->active || s->peer == ZCOLL_PEER_NONE)
 		return false;
@@ -433,6 +439,10 @@ bool zc_row_next(struct zc_engine *e, struct zc_eop *op, u32 step, struct zc_act
 		}
 		if (zc_row_mark(e, op, step, unit))
 			return false;
+		if (++e->skipped >= ZC_SKIPS) {
+			action->type = ZC_DO_AGAIN;
+			return true;
+		}
 	}
 	return false;
 }

@@ -135,12 +135,19 @@ static bool unit_ready(const struct timing *tm, u32 v, u32 step, u64 unit, u32 *
 
 /* ---- messages ---- */
 
-/* A side of a NIC passes a message from @from on, or when it is free. Return: from when */
-static double use_nic(const struct timing *tm, double *free, double from, double bytes)
+/*
+ * A side of a NIC passes a message from @from on, or when it is free. A grant takes its
+ * time, too, but does not queue: it is one packet of a queue pair of its own, and NICs pass
+ * packets of several queue pairs in turn. Return: from when
+ */
+static double use_nic(const struct timing *tm, double *free, double from,
+		      const struct zc_event *message)
 {
-	from = fmax(from, *free);
-	*free = from + fmax(fmax(bytes - 1, 0) * tm->fabric->per_byte, tm->fabric->gap);
-	return from;
+	double start = fmax(from, *free);
+
+	*free = start + fmax(fmax(message->bytes - 1, 0) * tm->fabric->per_byte,
+			     tm->fabric->gap);
+	return message->grant ? from : start;
 }
 
 /* The processor is busy for so long, from when it has time. Return: until when */
@@ -157,7 +164,7 @@ static double post(struct timing *tm, u32 v, struct zc_event to)
 	double from = use_cpu(tm, node, tm->fabric->overhead);
 	int err;
 
-	from = use_nic(tm, &node->out, from, to.bytes);
+	from = use_nic(tm, &node->out, from, &to);
 	to.type = ZC_HEAD;
 	to.at = from + tm->fabric->latency;
 	if (tm->nodes == 1)
@@ -349,7 +356,7 @@ static int handle(struct timing *tm, struct zc_event event)
 	tm->now = event.at;
 	switch (event.type) {
 	case ZC_HEAD:
-		event.at = use_nic(tm, &node->in, tm->now, event.bytes) +
+		event.at = use_nic(tm, &node->in, tm->now, &event) +
 			   fmax(event.bytes - 1, 0) * tm->fabric->per_byte;
 		event.type = ZC_TAIL;
 		return zc_agenda_add(&tm->agenda, event);

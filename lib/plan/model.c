@@ -74,15 +74,19 @@ static double cadence(const struct model *m, double bytes, bool folds)
 }
 
 /*
- * What to be folded lands in slots. Where more slices follow each other than there are, leave
- * for half of the slots at a time waits at the NIC, behind what goes the other way.
+ * What is to be folded, or is small, lands in slots. Where more slices follow each other than there are,
+ * leave comes for half of the slots at a time, and the others last for as long as their
+ * cadence; the longer if messages come from several peers.
  */
-static double stall(const struct model *m, double bytes, bool folds)
+static double stall(const struct model *m, double peers, double bytes, bool folds)
 {
-	double slice = unit(m, bytes), k = slices(m, bytes);
+	double slice = unit(m, bytes), k = slices(m, bytes), half = ZC_ENGINE_SLOTS / 2;
+	double leave = 2 * alpha(m) + folding(m, slice, folds);
+	double others = half * peers * cadence(m, slice, folds);
+	bool slotted = folds || slice <= ZC_ENGINE_EAGER;
 
-	return folds && k > ZC_ENGINE_SLOTS ? (k - ZC_ENGINE_SLOTS) / (ZC_ENGINE_SLOTS / 2) *
-				    (alpha(m) + folding(m, slice, true)) : 0;
+	return slotted && k > ZC_ENGINE_SLOTS ?
+	       (k - ZC_ENGINE_SLOTS) / half * fmax(0, leave - others) : 0;
 }
 
 /*
@@ -94,10 +98,10 @@ static double stream(const struct model *m, double count, double bytes, bool fol
 	double slice = unit(m, bytes), k = count * slices(m, bytes);
 	double work = m->fabric->overhead + folding(m, slice, folds);
 	double beat = fmax(fmax(m->fabric->gap, wire(m, slice)), work);
-	double flow = alpha(m) + (k - 1) * beat + wire(m, slice) + folding(m, slice, folds) +
-		      stall(m, bytes, folds);
+	double flow = alpha(m) + (k - 1) * beat + wire(m, slice) + folding(m, slice, folds);
 
-	return count < 1 ? 0 : fmax(flow, k * (work + m->fabric->overhead));
+	return count < 1 ? 0 : fmax(flow, k * (work + m->fabric->overhead)) +
+			       stall(m, count, bytes, folds);
 }
 
 /* The same, each message in one piece */
@@ -124,7 +128,7 @@ static double chain(const struct model *m, double hops, double bytes, bool folds
 	if (hops < 1)
 		return 0;
 	return hop + (hops - 1) * fmax(hop, k * beat) + (k - 1) * beat +
-	       hops * stall(m, bytes, folds);
+	       hops * stall(m, 1, bytes, folds);
 }
 
 /* One message, over @hops nodes, each of which hands on what it has got */
@@ -271,9 +275,9 @@ static double bruck(const struct model *m, double n)
  */
 static double recursive_doubling(const struct model *m, double n)
 {
-	uint32_t radix = m->radix ? m->radix : 2, stride, digit;
+	uint32_t radix = m->radix ? m->radix : 2, stride, digit = 1;
 	uint32_t power = power_below(radix, m->nodes), core = m->nodes / power * power;
-	double extras = m->nodes - core, ns = grant(m, n);
+	double extras = m->nodes - core, ns = grant(m, n), o = m->fabric->overhead;
 
 	if (m->collective == ZCOLL_ALLGATHER)
 		return grant(m, unit(m, n / m->nodes)) + powers(m, core, 2, n, false) +
@@ -286,9 +290,10 @@ static double recursive_doubling(const struct model *m, double n)
 		ns = chain(m, log2(core), n, true);
 	if (extras > 0)
 		ns += stream(m, ceil(extras / core), n, true);
-	/* where at most half of the core has extras, they wait while others do, and no longer */
-	return ns + (extras > core / 2 ? stream(m, ceil(extras / core), n, false) :
-		     extras > 0 ? wire(m, n) : 0);
+	/* where only nodes with one highest digit have extras, they are all that is late: the
+	 * last round's values have come when they send theirs, and then the result */
+	return ns + (extras > core / digit ? stream(m, ceil(extras / core), n, false) + 2 * o :
+		     extras > 0 ? wire(m, n) + digit * o : 0);
 }
 
 static double halving_doubling(const struct model *m, double n)

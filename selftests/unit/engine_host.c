@@ -605,6 +605,8 @@ static void carry_out(struct host *h, u32 node, const struct zc_action *a)
 		complete(h, node, a);
 		submit_soon(h, node);
 		break;
+	case ZC_DO_AGAIN:
+		break;
 	default:
 		fault(h, "node %u: action %u", node, a->type);
 	}

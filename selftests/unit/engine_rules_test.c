@@ -309,6 +309,35 @@ static void test_retires_in_order(void)
 	solo_free(s);
 }
 
+/* A segment without elements has as many units as the others: others are let in meanwhile */
+static void test_empty_units(void)
+{
+	const u64 starts[] = { 0, 0, 0, 4000 };
+	struct solo *s = solo_new(plan_ring(3, false), 0);
+
+	s->desc.geo = (struct zc_geometry){ .count = 4000, .starts = starts };
+	s->desc.slice = 1;
+	is(submit(s, 0), 0, "a geometry with empty segments");
+	drain(s);
+	ok(count(s, ZC_DO_AGAIN) > 0, "long rows of empty units are interrupted");
+	solo_free(s);
+}
+
+/* A node that says it is at the end of all numbers is sent to all the same */
+static void test_retired_wraps(void)
+{
+	struct solo *s = solo_new(plan_chain(3, false), 0);
+	struct zc_msg msg = { .type = ZC_MSG_RETIRED, .retired = U64_MAX };
+
+	hear(s, 1, msg);
+	is(submit(s, 3), 0, "an operation after an absurd word of what is retired");
+	drain(s);
+	answer(s);
+	drain(s);
+	ok(count(s, ZC_DO_SEND) > 0, "is sent");
+	solo_free(s);
+}
+
 /* ------------------------------------------------------------------ lies */
 
 /* A message that nobody who keeps the rules sends */
@@ -383,6 +412,9 @@ static void test_lies(void)
 		"DATA that lands directly and was not granted", 1,
 		opened(data(EXCHANGE_FOLD, 1), 2),
 	};
+	const struct lie beyond = {
+		"DATA for a step that the plan has not", 1, data(23, 0),
+	};
 	const struct lie wrong_turn = {
 		"OPEN DATA of another turn's node", 1, opened(data(EXCHANGE_FOLD, 0), 2),
 	};
@@ -399,6 +431,7 @@ static void test_lies(void)
 	}
 	try_lie(plan_chain, 0, false, &nothing, false);
 	try_lie(plan_exchange, 0, false, &wrong_turn, false);
+	try_lie(plan_chain, 2, false, &beyond, true);
 	try_lie(plan_chain, 2, true, &ungranted, false);
 }
 
@@ -670,6 +703,8 @@ int main(int argc, char **argv)
 	test_small_engine();
 	test_early();
 	test_retires_in_order();
+	test_empty_units();
+	test_retired_wraps();
 	test_lies();
 	test_mismatch();
 	test_random_lies(argc > 1 ? strtoull(argv[1], NULL, 0) : 1);

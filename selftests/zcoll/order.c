@@ -5,6 +5,11 @@
  *
  * Calls are submitted on rings, because a ring returns at once.
  */
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
 #include "zcoll_test.h"
 #include "ring.h"
 #include "kselftest_harness.h"
@@ -212,6 +217,84 @@ TEST_F(order, a_thousand_operations)
 	}
 	ASSERT_EQ(0, zt_info(self->zt.dev, &info));
 	EXPECT_EQ(self->zt.base.ops_done + 1000, info.ops_done);
+}
+
+/*
+ * One rank's side of many pairs of operations: the first is called blocking by rank 1
+ * and on a ring by rank 0, the second on rings by both, by rank 0 last. What ends the
+ * first must not take the work of the second and leave it.
+ */
+struct side {
+	int ep;
+	unsigned int rank;
+	atomic_uint *meet;
+	int ret;
+	pthread_t thread;
+};
+
+#define PAIRS 10000
+
+/* Both sides of round @n are here; false: the other one has given up */
+static bool meet(struct side *side, unsigned int n)
+{
+	atomic_fetch_add(side->meet, 1);
+	while (atomic_load(side->meet) < 2 * n)
+		sched_yield();
+	return atomic_load(side->meet) < UINT_MAX / 2;
+}
+
+static int one_pair(struct side *side, struct io_uring *ring, unsigned int n, int32_t *buf)
+{
+	struct zcoll_cmd first = zt_barrier(2 * n), second = zt_sum(2 * n + 1, buf, 1000);
+	unsigned int ends = side->rank ? 1 : 2;
+	int ret;
+
+	ret = ring_send(ring, side->ep, side->rank ? &second : &first, 0);
+	if (ret || !meet(side, 2 * n + 1))
+		return ret ?: -ECANCELED;
+	/* A different moment each time */
+	for (volatile unsigned int spin = (n * 7919u + side->rank * 104729u) % 3000; spin; spin--)
+		;
+	ret = side->rank ? zt_allreduce(side->ep, &first) :
+			   ring_send(ring, side->ep, &second, 0);
+	while (!ret && ends--)
+		ret = ring_next(ring, ZT_LONG_MS, NULL);
+	if (ret || !meet(side, 2 * n + 2))
+		return ret ?: -ECANCELED;
+	return 0;
+}
+
+static void *side_main(void *p)
+{
+	struct side *side = p;
+	struct io_uring ring;
+	int32_t buf[1000] = { 0 };
+	unsigned int n;
+
+	side->ret = ring_init(&ring, 4, 0);
+	for (n = 0; n < PAIRS && !side->ret; n++)
+		side->ret = one_pair(side, &ring, n, buf);
+	if (side->ret) {
+		atomic_store(side->meet, UINT_MAX / 2);
+		zt_abort(side->ep);
+	}
+	io_uring_queue_exit(&ring);
+	return NULL;
+}
+
+TEST_F(order, a_blocking_call_takes_no_work_that_it_leaves)
+{
+	atomic_uint meetings = 0;
+	struct side side[2];
+
+	for (unsigned int r = 0; r < 2; r++) {
+		side[r] = (struct side){ .ep = self->ep[r], .rank = r, .meet = &meetings };
+		ASSERT_EQ(0, pthread_create(&side[r].thread, NULL, side_main, &side[r]));
+	}
+	for (unsigned int r = 0; r < 2; r++)
+		pthread_join(side[r].thread, NULL);
+	EXPECT_EQ(0, side[0].ret);
+	EXPECT_EQ(0, side[1].ret);
 }
 
 ZT_MAIN

@@ -94,7 +94,8 @@ static void message_transmit(struct sim_world *world, struct sim_task *task, u64
 {
 	const struct sim_model *model = &world->scene->model;
 
-	net_depart(&world->net, &task->route, task->node, task->action.peer);
+	net_depart(&world->net, &task->route, task->node, task->action.peer,
+		   task->action.type != ZC_DO_SEND);
 	if (model->contention == SIM_CONTENTION_NIC) {
 		net_next(&world->net, &task->route, &at);
 		at = net_pass(&world->net, &task->route, task->bytes, at);

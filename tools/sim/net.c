@@ -86,11 +86,12 @@ void net_free(struct sim_net *net)
 	free(net->links);
 }
 
-void net_depart(const struct sim_net *net, struct sim_route *route, u32 from, u32 to)
+void net_depart(const struct sim_net *net, struct sim_route *route, u32 from, u32 to,
+		bool control)
 {
 	*route = (struct sim_route){
 		.from = from, .to = to, .at = from, .stage = STAGE_INJECT,
-		.slowest = net->model->per_byte,
+		.slowest = net->model->per_byte, .control = control,
 	};
 }
 
@@ -194,6 +195,8 @@ u64 net_pass(struct sim_net *net, struct sim_route *route, u64 bytes, u64 head)
 	u64 start = head > link->free ? head : link->free;
 
 	link->free = start + (busy > link->gap ? busy : link->gap);
+	if (route->control)
+		start = head;
 	if (link->per_byte > route->slowest)
 		route->slowest = link->per_byte;
 	return start;

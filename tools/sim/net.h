@@ -9,7 +9,10 @@
  * A *link* is what messages queue for: a NIC in one direction, the cable between a rack
  * and the core, a cable of a torus. It passes one message at a time, for
  * (m - 1) G or at least g. Messages cut through: the head goes on while
- * the tail is still on the link before. A *route* is a message's way over its links.
+ * the tail is still on the link before. What carries no elements, as a grant, takes its
+ * time on a link, too, but does not queue: it is one packet of a queue pair of its own, and
+ * links pass packets of several queue pairs in turn. A *route* is a message's way over its
+ * links.
  */
 #ifndef ZCOLL_SIM_NET_H
 #define ZCOLL_SIM_NET_H
@@ -80,6 +83,7 @@ struct sim_link {
  * @stage: how many links, in flat and two-level networks, are behind
  * @link: the link that the head is waiting for
  * @slowest: ps a byte, of the links so far
+ * @control: the message carries no elements
  */
 struct sim_route {
 	u32 from;
@@ -88,6 +92,7 @@ struct sim_route {
 	u32 stage;
 	u32 link;
 	u64 slowest;
+	bool control;
 };
 
 struct sim_net {
@@ -100,7 +105,8 @@ struct sim_net {
 int net_init(struct sim_net *net, const struct sim_model *model, u32 nodes);
 void net_free(struct sim_net *net);
 bool net_has_links(const struct sim_net *net);
-void net_depart(const struct sim_net *net, struct sim_route *route, u32 from, u32 to);
+void net_depart(const struct sim_net *net, struct sim_route *route, u32 from, u32 to,
+		bool control);
 bool net_next(const struct sim_net *net, struct sim_route *route, u64 *head);
 u64 net_pass(struct sim_net *net, struct sim_route *route, u64 bytes, u64 head);
 

@@ -221,6 +221,8 @@ static void node_carry_out(struct sim_world *world, u32 n, const struct zc_actio
 	case ZC_DO_COMPLETE:
 		node_complete(world, n, action);
 		break;
+	case ZC_DO_AGAIN:
+		break;
 	default:
 		node_works(world, n, action);
 	}

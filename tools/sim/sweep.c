@@ -41,6 +41,7 @@ static const char help[] =
 "      --max SIZE          largest size (1G)\n"
 "      --factor N          from size to size (8)\n"
 "      --events N          leave out runs of more events (4000000)\n"
+"      --selected          simulate no other algorithms\n"
 "      --svg FILE          draw it\n"
 "  -h, --help              show this text\n"
 "\n"
@@ -53,7 +54,7 @@ static const char help[] =
 #define MAX_ALGOS	16
 #define ELEMENT		4
 #define FACTOR		1.25
-#define TOO_MANY	0	/* struct sweep.coarse: events, with any slices */
+#define COARSER		4	/* slices, where a run would take too many events */
 
 enum { LINE_BOUND = MAX_ALGOS, LINE_SELECTED, LINES };
 
@@ -69,9 +70,10 @@ enum { LINE_BOUND = MAX_ALGOS, LINE_SELECTED, LINES };
  * @max: --max
  * @factor: --factor
  * @events: --events
+ * @only: --selected
  * @svg: --svg, or NULL
  * @times: ns by line and size, for one number of nodes; 0: not simulated
- * @coarse: by algorithm: slices are so many times as large, for one number of nodes
+ * @slices: likewise, bytes of the slices with which it was simulated
  * @ratio: by size: of the selected algorithm to the bound's terms
  * @beyond: cases beyond @FACTOR
  * @cases: all cases, but those left out
@@ -87,9 +89,10 @@ struct sweep {
 	u64 max;
 	u64 factor;
 	u64 events;
+	bool only;
 	const char *svg;
 	double times[LINES][MAX_SIZES];
-	u64 coarse[MAX_ALGOS];
+	u64 slices[LINES][MAX_SIZES];
 	double ratio[MAX_SIZES];
 	char selected[MAX_SIZES][64];
 	u32 beyond;
@@ -137,45 +140,57 @@ static int simulate(const struct sweep *s, const struct zcoll_plan *plan, u64 by
 	return 0;
 }
 
-/* With contention for NICs, a message is seldom less than TRANSMIT ... RECEIVED */
-#define MESSAGE_EVENTS 5
+/* What a message takes: TRANSMIT, SENT, HOP, ARRIVE, RECEIVED, and what is done with it */
+#define MESSAGE_EVENTS 6
 
-/* Is even a message for each turn more than is wanted? Then do not begin. */
-static bool too_many_turns(const struct sweep *s, const struct zcoll_plan *plan)
+/* About how many messages a node sends in a step, if it takes part */
+static double step_messages(const struct zcoll_plan *plan, const struct zcoll_step *step,
+			    u64 bytes, u64 slice)
 {
-	u64 events = 0;
+	const struct zc_geometry geo = { .count = bytes / ELEMENT };
+	u64 largest = zc_geometry_largest(&geo, plan->segments);
+	double elements = (double)geo.count / plan->segments * step->count;
+	u64 slices = zc_step_cut(step, &geo, largest, slice / ELEMENT ? slice / ELEMENT : 1).slices;
+
+	/* segments without elements are not sent */
+	return step->repeat * (step->count ? fmin(slices, elements) : 1);
+}
+
+/* Is even a guess at the events too high? Then do not begin. */
+static bool too_many_messages(const struct sweep *s, const struct zcoll_plan *plan, u64 bytes,
+			      u64 slice)
+{
+	double events = 0, each;
 	u32 v, i;
 
-	for (i = 0; i < plan->nsteps; i++)
+	for (i = 0; i < plan->nsteps; i++) {
+		each = MESSAGE_EVENTS * step_messages(plan, &plan->steps[i], bytes, slice);
 		for (v = 0; v < plan->nodes && plan->steps[i].kind == ZCOLL_STEP_SEND; v++)
-			if (zc_step_active(plan, &plan->steps[i], v))
-				events += MESSAGE_EVENTS * plan->steps[i].repeat;
+			events += zc_step_active(plan, &plan->steps[i], v) ? each : 0;
+	}
 	return events > s->events;
 }
 
-/*
- * The time of a candidate, with coarser slices if it takes too many events. Larger
- * sizes do not take fewer: what was found out is kept for them.
- */
+/* The time of a candidate, with coarser slices if it takes too many events */
 static int candidate_time(struct sweep *s, const struct zcoll_plan_candidate *candidate,
-			  u64 bytes, double *ns)
+			  int line, int k)
 {
-	int algo = algorithm_index(candidate->spec.algo), err = 0;
+	u64 bytes = (u64)s->sizes[k], slice = candidate->slice;
 	char error[ZCOLL_TEXT_MAX];
 	struct zcoll_plan *plan;
-	u64 slice;
+	bool coarsest = false;
+	double ns = 0;
+	int err = 0;
 
-	*ns = 0;
-	if (algo < 0 || s->coarse[algo] == TOO_MANY ||
-	    zcoll_plan_make(&candidate->spec, &plan, error, sizeof(error)))
+	if (zcoll_plan_make(&candidate->spec, &plan, error, sizeof(error)))
 		return 0;
-	if (too_many_turns(s, plan))
-		s->coarse[algo] = TOO_MANY;
-	while (!err && !*ns && s->coarse[algo] != TOO_MANY) {
-		slice = candidate->slice * s->coarse[algo];
-		err = simulate(s, plan, bytes, slice, ns);
-		if (!*ns)
-			s->coarse[algo] = slice < bytes ? 16 * s->coarse[algo] : TOO_MANY;
+	while (!err && !ns && !coarsest) {
+		coarsest = slice >= bytes;
+		if (!too_many_messages(s, plan, bytes, slice))
+			err = simulate(s, plan, bytes, slice, &ns);
+		s->times[line][k] = ns;
+		s->slices[line][k] = slice;
+		slice *= COARSER;
 	}
 	zcoll_plan_free(plan);
 	return err;
@@ -212,9 +227,21 @@ static int time_algorithms(struct sweep *s, const struct zcoll_plan_choice *choi
 		if (algo < 0 || seen[algo] || candidate->refused[0])
 			continue;
 		seen[algo] = true;
-		err = candidate_time(s, candidate, (u64)s->sizes[k], &s->times[algo][k]);
+		err = candidate_time(s, candidate, algo, k);
 	}
 	return err;
+}
+
+/* What the cost model selects is the first of all candidates */
+static int selected_time(struct sweep *s, const struct zcoll_plan_choice *choice, int k)
+{
+	int algo = algorithm_index(choice->best.spec.algo);
+
+	if (algo < 0 || s->only || choice->by != ZCOLL_BY_COST)
+		return candidate_time(s, &choice->best, LINE_SELECTED, k);
+	s->times[LINE_SELECTED][k] = s->times[algo][k];
+	s->slices[LINE_SELECTED][k] = s->slices[algo][k];
+	return 0;
 }
 
 static int sweep_size(struct sweep *s, u32 nodes, int k)
@@ -231,12 +258,12 @@ static int sweep_size(struct sweep *s, u32 nodes, int k)
 
 	if (zcoll_plan_select(&query, &choice, error, sizeof(error)))
 		return failed("%u nodes: %s", nodes, error);
-	err = time_algorithms(s, &choice, k);
+	err = s->only ? 0 : time_algorithms(s, &choice, k);
 	if (!err)
-		err = candidate_time(s, &choice.best, query.bytes,
-				     &s->times[LINE_SELECTED][k]);
+		err = selected_time(s, &choice, k);
 	if (err)
 		return failed("%u nodes: %s", nodes, strerror(-err));
+	choice.best.slice = s->slices[LINE_SELECTED][k];
 	zcoll_plan_choice_text(&choice.best, s->selected[k], sizeof(s->selected[k]));
 	bound(s, nodes, s->sizes[k], &s->times[LINE_BOUND][k], &sum);
 	s->ratio[k] = s->times[LINE_SELECTED][k] / sum;
@@ -345,8 +372,6 @@ static int sweep_all(struct sweep *s, FILE *svg)
 
 	for (i = 0; i < s->ncounts && !status; i++) {
 		memset(s->times, 0, sizeof(s->times));
-		for (k = 0; k < MAX_ALGOS; k++)
-			s->coarse[k] = 1;
 		for (k = 0; k < s->nsizes && !status; k++)
 			status = sweep_size(s, s->counts[i], k);
 		if (status)
@@ -384,7 +409,7 @@ static int sweep_run(struct sweep *s)
 
 /* ---- options ---- */
 
-enum { OPT_COLL = 256, OPT_FABRIC, OPT_MIN, OPT_MAX, OPT_FACTOR, OPT_EVENTS, OPT_SVG };
+enum { OPT_COLL = 256, OPT_FABRIC, OPT_MIN, OPT_MAX, OPT_FACTOR, OPT_EVENTS, OPT_SELECTED, OPT_SVG };
 
 static const struct option options[] = {
 	{ "nodes", required_argument, NULL, 'N' },
@@ -394,6 +419,7 @@ static const struct option options[] = {
 	{ "max", required_argument, NULL, OPT_MAX },
 	{ "factor", required_argument, NULL, OPT_FACTOR },
 	{ "events", required_argument, NULL, OPT_EVENTS },
+	{ "selected", no_argument, NULL, OPT_SELECTED },
 	{ "svg", required_argument, NULL, OPT_SVG },
 	{ NULL, 0, NULL, 0 },
 };
@@ -430,6 +456,9 @@ static int set_option(struct sweep *s, int opt)
 		return option_uint("--factor", 2, 1 << 20, &s->factor);
 	case OPT_EVENTS:
 		return option_uint("--events", 1000, INT64_MAX, &s->events);
+	case OPT_SELECTED:
+		s->only = true;
+		return STATUS_OK;
 	case OPT_SVG:
 		s->svg = optarg;
 		return STATUS_OK;

@@ -102,7 +102,7 @@
  * -EINVAL               size, reserved field, flag or value out of range; fields that
  *                       contradict each other
  * -E2BIG                nodes, segments, scratch places, steps or length above the
- *                       limit; or too much memory needed to check the plan
+ *                       limit; or too much memory or time needed to check the plan
  * -EBADMSG              the id is not the hash
  * -ENXIO                made for another number of nodes than the communicator has
  * -EHOSTUNREACH         a peer is out of range, or the node itself
@@ -150,10 +150,12 @@
 #define ZCOLL_AVG		5
 #define ZCOLL_NR_OPS		6	/* one past the last */
 
+/* Plans loaded on a communicator, in every kernel */
+#define ZCOLL_MAX_PLANS		64
+
 /* Upper bounds of the ABI; a kernel may allow less, see struct zcoll_info */
 #define ZCOLL_MAX_RANKS		1024	/* ranks of a communicator on one node */
 #define ZCOLL_MAX_WINDOW	32	/* operations in flight on a communicator */
-#define ZCOLL_MAX_PLANS		64	/* plans loaded on a communicator */
 #define ZCOLL_TEXT_MAX		256	/* bytes of an error text with its NUL */
 #define ZCOLL_MAX_DEADLINE_NS	(86400ULL * 1000000000ULL)	/* one day */
 #define ZCOLL_NO_BUF		0	/* no handle: the field beside it is an address */
