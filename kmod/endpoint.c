@@ -130,7 +130,7 @@ static int zc_ioctl_plan_unload(void *priv, void *arg)
 	return zc_plan_unload(rank->comm, args->number);
 }
 
-/* The number is one that the caller has not been told */
+/* The caller has not been told of this load; those that others made of the plan stay */
 static void zc_ioctl_plan_load_undo(void *priv, void *arg)
 {
 	struct zcoll_plan_load *args = arg;

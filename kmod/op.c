@@ -229,6 +229,7 @@ static void zc_op_deliver_to(struct zc_comm *comm, u32 i, u64 seq, int result)
  * Context: process context, may sleep.
  */
 void zc_op_deliver(struct zc_comm *comm, u64 seq, int result)
+	__must_hold(&comm->lock)
 {
 	struct zc_plan *plan = NULL;
 	u32 i;

@@ -19,13 +19,6 @@
 
 #include "zcoll.h"
 
-/*
- * To check a plan: memory, and work, some 100 ms of it. Both are enough for what the
- * library makes for the most nodes.
- */
-#define ZC_PLAN_CHECK_BYTES SZ_64M
-#define ZC_PLAN_CHECK_WORK (1U << 25)
-
 /* What takes more memory is checked one at a time, whoever calls */
 #define ZC_PLAN_LARGE SZ_1M
 

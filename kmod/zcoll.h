@@ -251,7 +251,7 @@ struct zc_call {
 
 int zc_op_submit(struct zc_rank *rank, struct zc_call *call, struct zc_text *why);
 void zc_op_conclude(struct zc_comm *comm, struct zc_op *op, int result);
-void zc_op_deliver(struct zc_comm *comm, u64 seq, int result) __must_hold(&comm->lock);
+void zc_op_deliver(struct zc_comm *comm, u64 seq, int result);
 void zc_op_not_runnable(struct zc_comm *comm, struct zc_op *op);
 bool zc_op_is_small(const struct zc_comm *comm, const struct zc_op *op);
 void zc_op_fail_fn(struct work_struct *work);
@@ -264,7 +264,7 @@ size_t zc_run_size(void);
 struct zc_engine *zc_run_init(void *room);
 void zc_run_submit(struct zc_comm *comm, struct zc_op *op);
 void zc_run_unit_done(struct zc_comm *comm, struct zc_op *op);
-bool zc_run(struct zc_comm *comm, u64 own, bool helps) __releases(&comm->lock);
+bool zc_run(struct zc_comm *comm, u64 own, bool helps);
 
 /* ---- call.c: one rank's call, from checking to waiting ---- */
 

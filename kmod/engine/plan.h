@@ -16,6 +16,13 @@
 /* Not a node, not a step */
 #define ZC_NONE U32_MAX
 
+/*
+ * What the module grants to a check: memory, and work, some 100 ms of it. Both are enough
+ * for what the library makes for the most nodes.
+ */
+#define ZC_PLAN_CHECK_BYTES	(64U << 20)
+#define ZC_PLAN_CHECK_WORK	(32U << 20)
+
 /**
  * struct zc_range - segments of a step
  * @first: the first one

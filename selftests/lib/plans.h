@@ -469,6 +469,43 @@ static const struct right_plan right_plans[] = {
 
 #define NR_RIGHT_PLANS (sizeof(right_plans) / sizeof(right_plans[0]))
 
+/* ---- plans whose check takes much ---- */
+
+/* Time: a barrier of OPEN steps, each iteration of which waits for all of three others */
+static inline void plan_slow(struct image *image, uint32_t repeat)
+{
+	struct zcoll_plan *p = plan_begin(image, "slow", ZCOLL_BARRIER, ZCOLL_PLAN_MAX_NODES);
+	struct zcoll_step *s;
+
+	for (int pair = 0; pair < 7; pair++) {
+		s = plan_add(p, SEND, OPEN, ADD, 1);
+		s->match = p->nsteps;
+		s->dist_step = 1;
+		for (int i = 1; i <= 3; i++)
+			step_after(s, ZCOLL_PLAN_MAX_STEPS - i, ALL, 0);
+		plan_add(p, DELIVER, OPEN, ADD, -1)->dist_step = -1;
+	}
+	for (s = p->steps; s < p->steps + p->nsteps; s++) {
+		s->repeat = repeat;
+		s->count = 0;
+	}
+	while (p->nsteps < ZCOLL_PLAN_MAX_STEPS)
+		plan_add(p, FINAL, FIRST, NONE, 0)->count = 0;
+}
+
+/* Memory: as many vectors of knowledge as may be, some 60 MiB */
+static inline void plan_roomy(struct image *image)
+{
+	struct zcoll_plan *p = plan_begin(image, "roomy", ZCOLL_BARRIER, 1);
+
+	while (p->nsteps < ZCOLL_PLAN_MAX_STEPS) {
+		struct zcoll_step *s = plan_add(p, FINAL, FIRST, NONE, 0);
+
+		s->count = 0;
+		s->repeat = 14;
+	}
+}
+
 /* ---- faults ---- */
 
 /*

@@ -23,7 +23,6 @@
 #include "tap.h"
 
 #define ROUNDS		4000	/* of the short run */
-#define ROOM		(64UL << 20)
 #define MAX_NODES	8	/* of plans that are carried out */
 #define MAX_SIZE	64	/* segments and scratch places of these */
 #define MAX_LENGTH	2000
@@ -222,7 +221,8 @@ static int check(const struct image *image, struct zc_plan_why *why)
 	int err = zc_plan_valid(plan, image->bytes, why);
 	void *room;
 
-	if (!err && zc_plan_check_room(plan) > ROOM)
+	if (!err && (zc_plan_check_room(plan) > ZC_PLAN_CHECK_BYTES ||
+		     zc_plan_check_work(plan) > ZC_PLAN_CHECK_WORK))
 		err = -E2BIG;
 	if (!err) {
 		room = malloc(zc_plan_check_room(plan));

@@ -8,6 +8,7 @@
 
 #include <zcoll_plan.h>
 
+#include "../../kmod/engine/plan.h"
 #include "../lib/tap.h"
 
 static char error[ZCOLL_TEXT_MAX];
@@ -139,6 +140,34 @@ static void aggregators_are_as_wanted(void)
 	zcoll_plan_free(plan);
 }
 
+static bool is_granted(const struct zcoll_plan *plan)
+{
+	return zc_plan_check_room(plan) <= ZC_PLAN_CHECK_BYTES &&
+	       zc_plan_check_work(plan) <= ZC_PLAN_CHECK_WORK;
+}
+
+/* The driver checks what is made, however many nodes there are */
+static void all_can_be_loaded(void)
+{
+	struct zcoll_plan_spec spec = { .nodes = ZCOLL_PLAN_MAX_NODES };
+	unsigned int made = 0, granted = 0;
+
+	for (unsigned int i = 0; (spec.algo = zcoll_plan_algorithm(i)); i++)
+		for (int n = 0; n < 2 * ZCOLL_NR_COLLECTIVES; n++) {
+			struct zcoll_plan *plan;
+
+			spec.collective = n / 2;
+			spec.flags = n % 2 ? ZCOLL_PLAN_AGREED : 0;
+			if (make(&spec, &plan))
+				continue;
+			made++;
+			granted += is_granted(plan);
+			zcoll_plan_free(plan);
+		}
+	ok(made > 40, "%u plans are made for 65536 nodes", made);
+	is(granted, made, "their checks take no more memory and time than the driver grants");
+}
+
 int main(void)
 {
 	tables_are_short();
@@ -146,5 +175,6 @@ int main(void)
 	names_go_both_ways();
 	errors_say_what_can_be_had();
 	aggregators_are_as_wanted();
+	all_can_be_loaded();
 	return tap_end();
 }

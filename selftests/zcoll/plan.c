@@ -107,6 +107,13 @@ static uint64_t comm_bytes(int ep)
 	return zt_stats(ep, &stats) ? 0 : stats.comm_kernel_bytes;
 }
 
+/* A thread that loads or checks again and again */
+struct churn {
+	int ep;
+	const struct image *image;
+	int bad;
+};
+
 /* --- the check ----------------------------------------------------------- */
 
 TEST_F(plan, plans_that_are_right_pass_at_every_node)
@@ -163,6 +170,140 @@ TEST_F(plan, a_check_that_needs_too_much_memory_is_refused)
 	image_seal(&self->image);
 	EXPECT_EQ(-E2BIG, check_at(self->ep[0], &self->image, 0, self->text));
 	EXPECT_NE(NULL, strstr(self->text, "67108864"));
+}
+
+TEST_F(plan, a_check_that_takes_too_long_is_refused)
+{
+	plan_slow(&self->image, ZCOLL_PLAN_MAX_NODES - 1);
+	image_seal(&self->image);
+	EXPECT_EQ(-E2BIG, check_at(self->ep[0], &self->image, 0, self->text));
+	EXPECT_NE(NULL, strstr(self->text, "33554432"));
+}
+
+/* A check lasts, in ms */
+static uint64_t check_ms(int ep, const struct image *image, char *text)
+{
+	uint64_t begin = zt_now_ms();
+
+	return check_at(ep, image, 0, text) ? 0 : zt_now_ms() - begin;
+}
+
+static int join_alone(struct zt *zt)
+{
+	uint8_t key[16];
+
+	zt_key(key);
+	return zt_join(zt, key, 0, 1);
+}
+
+/* Kill a process some ms after its check began. Return: ms until it was gone */
+static uint64_t kill_checker(struct zt *zt, const struct image *image, uint64_t ms)
+{
+	char text[ZCOLL_TEXT_MAX], go;
+	uint64_t begin;
+	int pipes[2];
+	pid_t pid;
+
+	if (pipe(pipes))
+		return UINT64_MAX;
+	pid = zt_fork(zt);
+	if (!pid) {
+		int ep = join_alone(zt);
+
+		if (write(pipes[1], "", 1) == 1)
+			check_at(ep, image, 0, text);
+		_exit(1);
+	}
+	close(pipes[1]);
+	if (read(pipes[0], &go, 1) != 1)
+		return UINT64_MAX;
+	close(pipes[0]);
+	zt_sleep_ms(ms);
+	begin = zt_now_ms();
+	kill(pid, SIGKILL);
+	return zt_reap(pid, ZT_LONG_MS) == 128 + SIGKILL ? zt_now_ms() - begin : UINT64_MAX;
+}
+
+TEST_F_TIMEOUT(plan, a_check_ends_when_its_process_is_killed, 120)
+{
+	uint64_t again, all, took = UINT64_MAX;
+
+	plan_slow(&self->image, 2000);
+	image_seal(&self->image);
+	all = check_ms(self->ep[0], &self->image, self->text);
+	again = check_ms(self->ep[0], &self->image, self->text);
+	all = again < all ? again : all;
+	ASSERT_LT(0, all);
+	/* A machine that does something else for a moment is no failure */
+	for (int i = 0; i < 3 && took > all / 2; i++)
+		took = kill_checker(&self->zt, &self->image, all / 8);
+	EXPECT_GE(all / 2, took);
+}
+
+enum { CHECKERS = 8 };
+
+static void *check_main(void *p)
+{
+	struct churn *churn = p;
+	char text[ZCOLL_TEXT_MAX];
+
+	while (!check_at(churn->ep, churn->image, 0, text))
+		;
+	return NULL;
+}
+
+/* In a child: check in many threads, until it is killed */
+static void check_in_threads(struct zt *zt, const struct image *image)
+{
+	struct churn churn = { join_alone(zt), image, 0 };
+	pthread_t thread;
+
+	for (int i = 1; i < CHECKERS; i++)
+		pthread_create(&thread, NULL, check_main, &churn);
+	check_main(&churn);
+	_exit(1);
+}
+
+static long vmalloc_kib(void)
+{
+	FILE *f = fopen("/proc/meminfo", "r");
+	char line[100];
+	long kib = 0;
+
+	while (f && !kib && fgets(line, sizeof(line), f))
+		sscanf(line, "VmallocUsed: %ld", &kib);
+	if (f)
+		fclose(f);
+	return kib;
+}
+
+TEST_F_TIMEOUT(plan, large_checks_come_one_after_the_other_and_can_be_killed, 120)
+{
+	long before = vmalloc_kib(), most = 0;
+	uint64_t one, begin;
+	pid_t pid;
+
+	plan_roomy(&self->image);
+	image_seal(&self->image);
+	one = check_ms(self->ep[0], &self->image, self->text);
+	ASSERT_LT(0, one);
+	pid = zt_fork(&self->zt);
+	if (!pid)
+		check_in_threads(&self->zt, &self->image);
+	begin = zt_now_ms();
+	while (zt_now_ms() < begin + 500 + 2 * one) {
+		long now = vmalloc_kib() - before;
+
+		most = now > most ? now : most;
+		zt_sleep_ms(1);
+	}
+	begin = zt_now_ms();
+	kill(pid, SIGKILL);
+	EXPECT_EQ(128 + SIGKILL, zt_reap(pid, ZT_LONG_MS));
+	EXPECT_GT(CHECKERS * one / 2 + ZT_QUIET_MS, zt_now_ms() - begin);
+	/* It has been seen, and not twice */
+	EXPECT_LT(50 << 10, most);
+	EXPECT_GT(100 << 10, most);
 }
 
 TEST_F(plan, a_node_that_the_plan_does_not_have)
@@ -516,12 +657,6 @@ TEST_F(plan, it_may_be_unloaded_while_an_operation_runs)
 		EXPECT_EQ(RANKS * 1000, mem[1][1000]);
 	}
 }
-
-struct churn {
-	int ep;
-	const struct image *image;
-	int bad;
-};
 
 static void *churn_main(void *p)
 {
