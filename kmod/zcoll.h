@@ -264,7 +264,7 @@ size_t zc_run_size(void);
 struct zc_engine *zc_run_init(void *room);
 void zc_run_submit(struct zc_comm *comm, struct zc_op *op);
 void zc_run_unit_done(struct zc_comm *comm, struct zc_op *op);
-bool zc_run(struct zc_comm *comm, u64 own, bool helps);
+bool zc_run(struct zc_comm *comm, u64 own, bool helps) __releases(&comm->lock);
 
 /* ---- call.c: one rank's call, from checking to waiting ---- */
 

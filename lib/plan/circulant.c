@@ -18,6 +18,17 @@
  */
 #include "gen.h"
 
+/*
+ * @count blocks from @first on: in one message, or if those of the group are not in a row
+ * but seg_step segments apart, each in its own
+ */
+static void zc_blocks(struct zcoll_step *row, u32 first, u32 count)
+{
+	row->seg = row->seg_step ? first * row->seg_step : first;
+	row->repeat = row->seg_step ? count : 1;
+	row->count = row->seg_step ? row->width : count * row->width;
+}
+
 /* The skips of Träff: n, ceil(n / radix), ..., 1 */
 struct zc_skips zc_circulant_skips(u32 size, u32 radix)
 {
@@ -60,7 +71,8 @@ static struct zcoll_after zc_after_fold(const struct zc_scatter *scatter,
 {
 	if (scatter->fold == ZC_NONE)
 		return scatter->ready;
-	if (scatter->fold_row.seg == row->seg && scatter->fold_row.count == row->count)
+	if (scatter->fold_row.seg == row->seg && scatter->fold_row.count == row->count &&
+	    scatter->fold_row.repeat == row->repeat)
 		return zc_on_slice(scatter->fold, 0);
 	return zc_on(scatter->fold);
 }
@@ -82,15 +94,13 @@ static void zc_scatter_piece(struct zc_scatter *scatter, u32 hop, u32 from, u32 
 			     bool result)
 {
 	struct zcoll_step send = *scatter->group, fold;
-	u32 width = send.width;
 
 	send.dist = hop;
 	send.of = ZCOLL_OF_SELF;
-	send.seg = hop + from;
-	send.count = (to - from) * width;
+	zc_blocks(&send, hop + from, to - from);
 	fold = zc_answer(&send, ZCOLL_STEP_FOLD);
 	fold.of = ZCOLL_OF_SELF;
-	fold.seg = from;
+	zc_blocks(&fold, from, to - from);
 	if (from >= raw)
 		fold.flags |= ZCOLL_STEP_FIRST;
 	if (result)
@@ -172,7 +182,8 @@ static void zc_scatter_round(struct zc_scatter *scatter, u32 all, u32 kept, bool
 /**
  * zc_circulant_scatter - reduce-scatter in a group
  * @build: plan
- * @group: the group: radix nodes, among which @group->blocks = radix blocks are scattered
+ * @group: the group: radix nodes, among which as many blocks are scattered: in a row, or
+ *	if seg_step is not 0, so far apart, and accumulated
  * @skips: extents
  * @ready: when all blocks are accumulated; AFTER_NONE: they are raw
  * @result: the node's own block is to be made final
@@ -240,7 +251,7 @@ void zc_circulant_gather(struct zc_build *build, const struct zcoll_step *group,
 
 			send.dist = -(s32)hop;
 			send.of = ZCOLL_OF_SELF;
-			send.count = zc_min(known, all - hop) * group->width;
+			zc_blocks(&send, 0, zc_min(known, all - hop));
 			deliver = zc_answer(&send, ZCOLL_STEP_DELIVER);
 			zc_set_after(&send, &now);
 			if (sent)

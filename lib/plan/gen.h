@@ -87,4 +87,28 @@ u32 zc_tree_reduce(struct zc_build *build, u32 radix, u32 group, bool result,
 void zc_tree_broadcast(struct zc_build *build, u32 radix, u32 group, struct zcoll_after ready,
 		       struct zcoll_after quiet);
 
+/* ---- level_tree.c ---- */
+
+/**
+ * struct zc_tier - nodes of a level, and the trees among them
+ * @first: least number
+ * @last: largest; those that are groups' leaders, or all, are a multiple of @stride
+ * @stride: weight of the digit in which the nodes of a group differ
+ * @size: nodes of a group
+ */
+struct zc_tier {
+	u32 first;
+	u32 last;
+	u32 stride;
+	u32 size;
+};
+
+void zc_tiers_broadcast(struct zc_build *build, const struct zc_tier *tiers, u32 n);
+void zc_tiers_reduce(struct zc_build *build, const struct zc_tier *tiers, u32 n);
+
+/* ---- level_stripe.c ---- */
+
+void zc_stripe_allgather(struct zc_build *build, const u32 *levels, u32 n);
+void zc_stripe_reduce_scatter(struct zc_build *build, const u32 *levels, u32 n);
+
 #endif /* LIBZCOLL_GEN_H */

@@ -12,14 +12,17 @@
  * trees to the leaders and back.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "gen.h"
 
+/* Largest group of level_stripe.c's that is chosen, as its rows grow with it */
+#define ZC_STRIPE_GROUP	16
+
 /* The nodes that differ in digit @level, and the segments that they have in common */
-static struct zcoll_step zc_level(const struct zc_build *build, u32 level)
+static struct zcoll_step zc_level(const struct zc_build *build, const u32 *levels, u32 level)
 {
 	struct zcoll_step group = zc_row(build, ZCOLL_STEP_SEND);
-	const u32 *levels = build->plan->levels;
 
 	group.radix = levels[level];
 	group.blocks = levels[level];
@@ -29,7 +32,7 @@ static struct zcoll_step zc_level(const struct zc_build *build, u32 level)
 	return group;
 }
 
-static void zc_levels_allreduce(struct zc_build *build, u32 n)
+static void zc_levels_allreduce(struct zc_build *build, const u32 *levels, u32 n)
 {
 	struct zcoll_plan *plan = build->plan;
 	struct zc_sent sent[ZCOLL_PLAN_LEVELS] = { { .n = 0 } };
@@ -38,10 +41,12 @@ static void zc_levels_allreduce(struct zc_build *build, u32 n)
 	struct zc_waits ready = { .n = 0 };
 	struct zcoll_after own = { 0 };
 
+	/* What the nodes of a group own is in one piece */
+	memcpy(plan->levels, levels, n * sizeof(*levels));
 	plan->segments = plan->nodes;
 	for (u32 i = 0; i < n; i++) {
-		group[i] = zc_level(build, i);
-		skips[i] = zc_circulant_skips(plan->levels[i], 2);
+		group[i] = zc_level(build, levels, i);
+		skips[i] = zc_circulant_skips(levels[i], 2);
 		own = zc_circulant_scatter(build, &group[i], &skips[i],
 					   i ? zc_on(own.step) : own, i + 1 == n, &sent[i]);
 	}
@@ -51,12 +56,12 @@ static void zc_levels_allreduce(struct zc_build *build, u32 n)
 				    (struct zcoll_after){ 0 });
 }
 
-static void zc_levels_barrier(struct zc_build *build, u32 n)
+static void zc_levels_barrier(struct zc_build *build, const u32 *levels, u32 n)
 {
 	struct zc_waits ready = { .n = 0 };
 
 	for (u32 i = 0; i < n; i++) {
-		struct zcoll_step group = zc_level(build, i);
+		struct zcoll_step group = zc_level(build, levels, i);
 
 		zc_disseminate(build, &group, 2, &ready);
 	}
@@ -142,30 +147,53 @@ static void zc_leaders_allreduce(struct zc_build *build, u32 size)
 		zc_lone_gets(build, size, none, quiet);
 }
 
+/* ---- broadcast and reduce ---- */
+
+/* Each level is a tier. Return: how many. */
+static u32 zc_level_tiers(const struct zc_build *build, const u32 *levels, u32 n,
+			  struct zc_tier *tiers)
+{
+	u32 stride = 1;
+
+	for (u32 i = 0; i < n; i++) {
+		tiers[i] = (struct zc_tier){ 0, build->plan->nodes - 1, stride, levels[i] };
+		stride *= levels[i];
+	}
+	return n;
+}
+
+/* Groups of @size; the last one, which has fewer, or one more, is a tier of its own */
+static u32 zc_leader_tiers(const struct zc_build *build, u32 size, struct zc_tier *tiers)
+{
+	u32 nodes = build->plan->nodes, leaders = nodes / size + !zc_lone(nodes, size);
+	u32 last = (leaders - 1) * size;
+
+	tiers[0] = (struct zc_tier){ 0, last - 1, 1, size };
+	tiers[1] = (struct zc_tier){ last, nodes - 1, 1, nodes - last };
+	tiers[2] = (struct zc_tier){ 0, last, size, leaders };
+	return 3;
+}
+
 /* ---- levels ---- */
 
-/* The largest divisor of @n that is at most its @root-th root; 1 for a prime */
-static u32 zc_divisor(u32 n, u32 root)
+/* The largest divisor of @n that is at most @most and its root; 1 for a prime */
+static u32 zc_divisor(u32 n, u32 most)
 {
 	u32 best = 1;
 
-	for (u32 d = 2; d < n; d++) {
-		u64 power = 1;
-
-		for (u32 i = 0; i < root; i++)
-			power *= d;
-		if (power > n)
-			break;
+	for (u64 d = 2; d <= most && d * d <= n; d++)
 		if (n % d == 0)
 			best = d;
-	}
 	return best;
 }
 
-/* Two levels, the inner one as large as the outer one or smaller. Return: how many. */
-static u32 zc_choose_levels(u32 nodes, u32 *levels)
+/*
+ * Two levels, the inner one as large as the outer one or smaller, and @most. Return: how
+ * many.
+ */
+static u32 zc_choose_levels(u32 nodes, u32 most, u32 *levels)
 {
-	levels[0] = zc_divisor(nodes, 2);
+	levels[0] = zc_divisor(nodes, most);
 	if (levels[0] == 1) {
 		levels[0] = nodes;
 		return 1;
@@ -196,28 +224,68 @@ static int zc_given_levels(struct zc_build *build, u32 *levels)
 	return n;
 }
 
+/* Of a prime number of nodes: how many are in a group */
+static u32 zc_group_size(u32 nodes)
+{
+	u32 size = 2;
+
+	while (4 * size * size <= nodes)
+		size *= 2;
+	return size;
+}
+
+/* @size: of groups that have one leader, 0: the levels are of all nodes */
+static void zc_rooted(struct zc_build *build, const u32 *levels, u32 n, u32 size)
+{
+	struct zc_tier tiers[ZCOLL_PLAN_LEVELS];
+
+	n = size ? zc_leader_tiers(build, size, tiers) : zc_level_tiers(build, levels, n, tiers);
+	if (build->plan->collective == ZCOLL_BROADCAST) {
+		zc_tiers_broadcast(build, tiers, n);
+		return;
+	}
+	/* Nodes other than the root have children, too */
+	build->plan->acc = build->plan->nodes > 3;
+	zc_tiers_reduce(build, tiers, n);
+}
+
 int zc_gen_hierarchical(struct zc_build *build)
 {
 	struct zcoll_plan *plan = build->plan;
+	u32 levels[ZCOLL_PLAN_LEVELS] = { 0 }, size = 0;
 	bool given = build->spec->levels[0];
-	u32 size = 2;
+	bool striped = plan->collective == ZCOLL_ALLGATHER ||
+		       plan->collective == ZCOLL_REDUCE_SCATTER;
 	int n;
 
-	n = given ? zc_given_levels(build, plan->levels) :
-		    (int)zc_choose_levels(plan->nodes, plan->levels);
+	n = given ? zc_given_levels(build, levels) :
+		    (int)zc_choose_levels(plan->nodes, striped ? ZC_STRIPE_GROUP : plan->nodes,
+					  levels);
 	if (n < 0)
 		return n;
-	if (plan->collective == ZCOLL_BARRIER) {
-		zc_levels_barrier(build, n);
-		return 0;
+	if (n == 1 && !given && plan->nodes > 4)
+		size = zc_group_size(plan->nodes);
+	switch (plan->collective) {
+	case ZCOLL_BROADCAST:
+	case ZCOLL_REDUCE:
+		zc_rooted(build, levels, n, size);
+		break;
+	case ZCOLL_ALLGATHER:
+		plan->segments = plan->nodes;
+		zc_stripe_allgather(build, levels, n);
+		break;
+	case ZCOLL_REDUCE_SCATTER:
+		plan->segments = plan->nodes;
+		zc_stripe_reduce_scatter(build, levels, n);
+		break;
+	case ZCOLL_BARRIER:
+		zc_levels_barrier(build, levels, n);
+		break;
+	default:
+		if (size)
+			zc_leaders_allreduce(build, size);
+		else
+			zc_levels_allreduce(build, levels, n);
 	}
-	if (n > 1 || given || plan->nodes < 5) {
-		zc_levels_allreduce(build, n);
-		return 0;
-	}
-	plan->levels[0] = 0;
-	while (4 * size * size <= plan->nodes)
-		size *= 2;
-	zc_leaders_allreduce(build, size);
 	return 0;
 }

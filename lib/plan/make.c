@@ -37,8 +37,7 @@ static const struct zc_algorithm {
 	{ "knomial", ZC_TREE, ZC_RADIX, zc_gen_knomial },
 	{ "double-tree", ZC_TREE, 0, zc_gen_double_tree },
 	{ "bruck", ZC_SCATTERING | ZC_COLL(BARRIER), ZC_RADIX, zc_gen_bruck },
-	{ "hierarchical", ZC_COLL(ALLREDUCE) | ZC_COLL(BARRIER), ZC_LEVELS,
-	  zc_gen_hierarchical },
+	{ "hierarchical", ZC_EVERY, ZC_LEVELS, zc_gen_hierarchical },
 	{ "aggregator", ZC_TREE, ZC_RADIX | ZC_AGGREGATORS, zc_gen_aggregator },
 	{ "local", ZC_EVERY, 0, NULL },
 };

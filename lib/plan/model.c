@@ -397,26 +397,34 @@ static double aggregator(const struct model *m, double n)
 	return down + extra + more * fmax(most - 1, 1) * cadence(m, slice, false);
 }
 
-/* The largest divisor up to the square root: how the generator splits nodes in groups */
-static uint32_t divisor(uint32_t nodes)
+/* The largest divisor up to the square root, and @most: how the generator splits nodes */
+static uint32_t divisor(uint32_t nodes, uint32_t most)
 {
 	uint32_t best = 1, d;
 
-	for (d = 2; d * d <= nodes; d++)
+	for (d = 2; d <= most && d * d <= nodes; d++)
 		if (nodes % d == 0)
 			best = d;
 	return best;
 }
 
+/* Groups of a prime number of nodes */
+static uint32_t group_size(uint32_t nodes)
+{
+	uint32_t size = 2;
+
+	while (4 * size * size <= nodes)
+		size *= 2;
+	return size;
+}
+
 /* For a prime number of nodes: trees in groups, and the leaders all-reduce */
 static double leaders(const struct model *m, double n)
 {
-	uint32_t size = 2, heads;
+	uint32_t size = group_size(m->nodes), heads;
 	double trees;
 	bool lone;	/* the last group would be one node, and goes with the one before */
 
-	while (4 * size * size <= m->nodes)
-		size *= 2;
 	lone = m->nodes % size == 1;
 	heads = m->nodes / size + !lone;
 	trees = rounds(size, 2) + lone;
@@ -424,14 +432,63 @@ static double leaders(const struct model *m, double n)
 	       skips(m, heads, 2, n, true) + skips(m, heads, 2, n, false);
 }
 
+/* A binomial tree in each level; the others' sizes do not matter to one */
+static double tiers(const struct model *m, double n, const uint32_t *levels)
+{
+	bool folds = m->collective == ZCOLL_REDUCE;
+	double hop = message(m, n, folds), beat = stream(m, 2, n, folds) - hop;
+	double ns = folds ? 0 : grant(m, unit(m, n));
+	unsigned int i;
+
+	for (i = 0; i < ZCOLL_PLAN_LEVELS && levels[i]; i++)
+		ns += longest(levels[i], 2, hop, beat);
+	return ns;
+}
+
+/*
+ * A segment a message: to each other node of a group all that is of it, and in the outermost
+ * level round by round. One level is circulant.
+ */
+static double stripes(const struct model *m, double n, const uint32_t *levels)
+{
+	bool folds = m->collective == ZCOLL_REDUCE_SCATTER;
+	double part = n / m->nodes, ns = folds ? 0 : grant(m, part);
+	uint32_t stride = 1, all, kept, i;
+
+	if (!levels[1])
+		return circulant(m, n);
+	for (i = 0; i + 1 < ZCOLL_PLAN_LEVELS && levels[i + 1]; i++) {
+		stride *= levels[i];
+		ns += stream(m, (double)(levels[i] - 1) * m->nodes / stride, part, folds);
+	}
+	for (all = levels[i]; all > 1; all = kept) {
+		kept = (all + 1) / 2;
+		ns += stream(m, all - kept, part, folds);
+	}
+	return ns;
+}
+
 /* Scatter in the groups, then between them, and so on; and gather the other way */
 static double hierarchical(const struct model *m, double n)
 {
-	uint32_t inner = divisor(m->nodes), own[] = { inner, m->nodes / inner, 0 }, i;
+	bool rooted = m->collective == ZCOLL_BROADCAST || m->collective == ZCOLL_REDUCE;
+	bool striped = m->collective == ZCOLL_ALLGATHER ||
+		       m->collective == ZCOLL_REDUCE_SCATTER;
+	uint32_t inner = divisor(m->nodes, striped ? 16 : m->nodes), i;
+	uint32_t own[] = { inner, m->nodes / inner, 0 };
 	const uint32_t *levels = m->levels[0] ? m->levels : own;
+	bool leads = !m->levels[0] && inner == 1 && m->nodes > 4;
 	double ns = 0, part = n;
 
-	if (m->collective == ZCOLL_ALLREDUCE && !m->levels[0] && inner == 1 && m->nodes > 4)
+	if (inner == 1) {
+		own[0] = rooted && leads ? group_size(m->nodes) : m->nodes;
+		own[1] = rooted && leads ? (m->nodes + own[0] - 2) / own[0] : 0;
+	}
+	if (rooted)
+		return tiers(m, n, levels);
+	if (striped)
+		return stripes(m, n, levels);
+	if (m->collective == ZCOLL_ALLREDUCE && leads)
 		return leaders(m, n);
 	for (i = 0; i < ZCOLL_PLAN_LEVELS && levels[i]; i++) {
 		if (m->collective == ZCOLL_BARRIER)

@@ -156,6 +156,13 @@ sweep() {
 		python3 -c 'import xml.dom.minidom; xml.dom.minidom.parse("sweep.svg")'
 }
 
+# Where few rounds and few bytes meet, and where segments differ by an element
+selected_is_near() {
+	run "$zcoll" sim sweep --selected -N 100,1000 --min 4K --max 16M --factor 4096
+	is 0 "$status" && ! grep -q "^ring" out &&
+		grep -q "^beyond 1.25 of both terms: 0 of 4 cases" out
+}
+
 # ----------------------------------------------------------------- refusals
 
 sim() { refused "$1" "$zcoll" sim "${@:2}"; }
@@ -199,6 +206,7 @@ t "an abort ends operations with an error" abort_is_told
 t "$seeds random cases with faults: no hang, no wrong result" campaign
 t "one case alone is the one in the campaign" one_case_is_the_campaigns
 t "a sweep prints a table and draws SVG" sweep
+t "what is selected is near the bound, also for uneven segments" selected_is_near
 for f in no_algorithm no_nodes bad_algorithm bad_collective bad_root bad_window bad_topology \
 	small_torus bad_dtype bad_sizes bad_kill dead_stranger bad_loggp bad_chance \
 	too_much_memory two_plans no_file bad_seeds trace_of_many bad_sweep; do

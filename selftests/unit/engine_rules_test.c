@@ -188,6 +188,39 @@ static void test_dimensions(void)
 #undef refused
 }
 
+/* ------------------------------------------------------------------ slices */
+
+static void test_cut(void)
+{
+	struct zc_cut cut = zc_cut(4 * 64 + 1, 64);
+	u64 longest, slice;
+	bool right = true;
+
+	is(cut.slices, 4, "an element more makes no slice more");
+	is(cut.unit, 65, "but slices that are a little longer");
+	is(zc_cut(4 * 64, 64).unit, 64, "whole slices stay as long as was asked for");
+	is(zc_cut(4 * 64 + 33, 64).slices, 5, "more than an eighth is a slice more");
+	is(zc_cut(0, 64).slices, 1, "a step that only notifies has one");
+	is(zc_cut(1000, U64_MAX).slices, 1, "so has one that is not to be cut");
+	for (slice = 1; slice < 40; slice++)
+		for (longest = 1; longest < 900; longest++) {
+			cut = zc_cut(longest, slice);
+			right = right && cut.unit <= slice + slice / 8 &&
+				cut.slices * cut.unit >= longest &&
+				(cut.slices - 1) * cut.unit < longest;
+		}
+	ok(right, "all of a turn is in slices that fit a slot, and none is empty");
+}
+
+static void test_even(void)
+{
+	const struct zc_geometry geo = { .count = 2048 };
+	u64 first = zc_geometry_at(&geo, 4096, 1024), all = zc_geometry_at(&geo, 4096, 4096);
+
+	is(first, 512, "even segments: a quarter of them has a quarter of the elements");
+	is(all, 2048, "and all have all");
+}
+
 /* ------------------------------------------------------------------ submission */
 
 static void test_submit(void)
@@ -699,6 +732,8 @@ static void test_coordinator(void)
 int main(int argc, char **argv)
 {
 	test_dimensions();
+	test_cut();
+	test_even();
 	test_submit();
 	test_small_engine();
 	test_early();

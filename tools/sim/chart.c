@@ -4,50 +4,46 @@
  * power of 10 (times, ns) and of 1024 or 32 (bytes).
  */
 #include <math.h>
+#include <stdbool.h>
 
 #include "chart.h"
 
 #define WIDTH	460	/* of a panel's axes */
 #define HEIGHT	300
 #define LEFT	70
-#define TOP	90
+#define TOP	105
+#define COLUMNS	3	/* of the legend */
 #define STEP_X	(WIDTH + LEFT + 30)
-#define STEP_Y	(HEIGHT + 90)
+#define STEP_Y	(HEIGHT + 70)
 
 /* Okabe and Ito's colours, which those who are colour-blind can tell apart, and more */
 static const char *const colours[] = {
-	"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8b4513",
-	"#7f7f7f", "#6a3d9a", "#b15928", "#1b9e77", "#a6761d",
+	"#a6761d", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8b4513",
+	"#7f7f7f", "#6a3d9a", "#0072b2", "#b2182b", "#1b9e77",
 };
-
-static const char *colour(const struct chart_line *line, int i)
-{
-	return line->bound ? "#000" : colours[i % (int)(sizeof(colours) / sizeof(colours[0]))];
-}
 
 static void stroke(FILE *out, const struct chart_line *line, int i)
 {
-	fprintf(out, "fill=\"none\" stroke=\"%s\" stroke-width=\"%s\"%s", colour(line, i),
-		line->bound ? "2" : "1.5", line->bound ? " stroke-dasharray=\"6 4\"" : "");
+	if (line->style == CHART_BAND)
+		fputs("fill=\"none\" stroke=\"#ccc\" stroke-width=\"8\"", out);
+	else if (line->style == CHART_BOUND)
+		fputs("fill=\"none\" stroke=\"#000\" stroke-width=\"2\" stroke-dasharray=\"6 4\"",
+		      out);
+	else
+		fprintf(out, "fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\"",
+			colours[i % (int)(sizeof(colours) / sizeof(colours[0]))]);
 }
 
-void chart_begin(FILE *out, const char *title, int panels, const struct chart_panel *legend)
+void chart_begin(FILE *out, const char *title, int panels)
 {
-	int width = 2 * STEP_X, height = TOP + (panels + 1) / 2 * STEP_Y, i;
+	int width = (panels > 1 ? 2 : 1) * STEP_X;
+	int height = TOP + (panels + 1) / 2 * STEP_Y;
 
 	fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
 		"viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"11\">\n"
 		"<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
 		"<text x=\"%d\" y=\"20\" font-size=\"15\">%s</text>\n",
 		width, height, width, height, LEFT, title);
-	for (i = 0; i < legend->nlines; i++) {
-		int x = LEFT + i % 6 * 170, y = 40 + i / 6 * 16;
-
-		fprintf(out, "<path d=\"M%d %dh24\" ", x, y);
-		stroke(out, &legend->lines[i], i);
-		fprintf(out, "/><text x=\"%d\" y=\"%d\">%s</text>\n", x + 30, y + 4,
-			legend->lines[i].name);
-	}
 }
 
 /* A range of powers of ten around all values */
@@ -111,12 +107,17 @@ static void axis_y(FILE *out, double low, double high)
 	}
 }
 
-/* A line is broken where points are missing */
-static void line(FILE *out, const struct chart_panel *panel, int i, double low, double high)
+/* A line is broken where points are missing. Return: it has points */
+static bool line(FILE *out, const struct chart_panel *panel, int i, double low, double high)
 {
 	const struct chart_line *l = &panel->lines[i];
-	int j, pen = 0;
+	bool pen = false, any = false;
+	int j;
 
+	for (j = 0; j < panel->points; j++)
+		any |= l->y[j] > 0;
+	if (!any)
+		return false;
 	fputs("<path d=\"", out);
 	for (j = 0; j < panel->points; j++) {
 		if (l->y[j] > 0)
@@ -127,10 +128,12 @@ static void line(FILE *out, const struct chart_panel *panel, int i, double low, 
 	fputs("\" ", out);
 	stroke(out, l, i);
 	fprintf(out, "><title>%s</title></path>\n", l->name);
+	return true;
 }
 
-void chart_panel(FILE *out, int index, const struct chart_panel *panel)
+unsigned int chart_panel(FILE *out, int index, const struct chart_panel *panel)
 {
+	unsigned int drawn = 0;
 	double low, high;
 	int i;
 
@@ -143,11 +146,25 @@ void chart_panel(FILE *out, int index, const struct chart_panel *panel)
 	fprintf(out, "<rect width=\"%d\" height=\"%d\" fill=\"none\" stroke=\"#666\"/>\n", WIDTH,
 		HEIGHT);
 	for (i = 0; i < panel->nlines; i++)
-		line(out, panel, i, low, high);
+		drawn |= (unsigned int)line(out, panel, i, low, high) << i;
 	fputs("</g>\n", out);
+	return drawn;
 }
 
-void chart_end(FILE *out)
+void chart_end(FILE *out, const struct chart_panel *panel, unsigned int drawn)
 {
+	int i, n = 0;
+
+	for (i = 0; i < panel->nlines; i++) {
+		int x = LEFT + n % COLUMNS * 155, y = 40 + n / COLUMNS * 16;
+
+		if (!(drawn >> i & 1))
+			continue;
+		fprintf(out, "<path d=\"M%d %dh24\" ", x, y);
+		stroke(out, &panel->lines[i], i);
+		fprintf(out, "/><text x=\"%d\" y=\"%d\">%s</text>\n", x + 30, y + 4,
+			panel->lines[i].name);
+		n++;
+	}
 	fputs("</svg>\n", out);
 }

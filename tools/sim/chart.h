@@ -7,16 +7,22 @@
 
 #include <stdio.h>
 
+enum chart_style {
+	CHART_LINE,
+	CHART_BAND,		/* a broad grey band, behind the lines that come later */
+	CHART_BOUND,		/* black and dashed: not measured */
+};
+
 /**
  * struct chart_line - a line
  * @name: for the legend
  * @y: values; 0: no point
- * @bound: black and dashed: not measured
+ * @style: enum chart_style
  */
 struct chart_line {
 	const char *name;
 	const double *y;
-	int bound;
+	enum chart_style style;
 };
 
 /**
@@ -35,8 +41,12 @@ struct chart_panel {
 	int nlines;
 };
 
-void chart_begin(FILE *out, const char *title, int panels, const struct chart_panel *legend);
-void chart_panel(FILE *out, int index, const struct chart_panel *panel);
-void chart_end(FILE *out);
+void chart_begin(FILE *out, const char *title, int panels);
+
+/* Return: a bit for each line that has points */
+unsigned int chart_panel(FILE *out, int index, const struct chart_panel *panel);
+
+/* The legend: those lines of the last panel that have points in any, by their bits */
+void chart_end(FILE *out, const struct chart_panel *panel, unsigned int drawn);
 
 #endif /* ZCOLL_SIM_CHART_H */

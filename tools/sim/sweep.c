@@ -74,6 +74,7 @@ enum { LINE_BOUND = MAX_ALGOS, LINE_SELECTED, LINES };
  * @svg: --svg, or NULL
  * @times: ns by line and size, for one number of nodes; 0: not simulated
  * @slices: likewise, bytes of the slices with which it was simulated
+ * @drawn: a bit for each line of the picture that has points
  * @ratio: by size: of the selected algorithm to the bound's terms
  * @beyond: cases beyond @FACTOR
  * @cases: all cases, but those left out
@@ -93,6 +94,7 @@ struct sweep {
 	const char *svg;
 	double times[LINES][MAX_SIZES];
 	u64 slices[LINES][MAX_SIZES];
+	unsigned int drawn;
 	double ratio[MAX_SIZES];
 	char selected[MAX_SIZES][64];
 	u32 beyond;
@@ -341,9 +343,10 @@ static void print_table(const struct sweep *s, u32 nodes)
 	putchar('\n');
 }
 
-static void draw(const struct sweep *s, FILE *svg, int index, u32 nodes)
+/* @index: of the panel; after the last comes the legend */
+static void draw(struct sweep *s, FILE *svg, int index)
 {
-	struct chart_line lines[MAX_ALGOS + 1];
+	struct chart_line lines[LINES];
 	char title[64];
 	struct chart_panel panel = {
 		.title = title, .x = s->sizes, .points = s->nsizes, .lines = lines,
@@ -351,17 +354,23 @@ static void draw(const struct sweep *s, FILE *svg, int index, u32 nodes)
 	const char *name;
 	int i;
 
-	snprintf(title, sizeof(title), "%u nodes", nodes);
+	lines[panel.nlines++] = (struct chart_line){ "selected", s->times[LINE_SELECTED],
+						     CHART_BAND };
 	for (i = 0; i < MAX_ALGOS && (name = zcoll_plan_algorithm(i)); i++)
-		lines[panel.nlines++] = (struct chart_line){ name, s->times[i], 0 };
-	lines[panel.nlines++] = (struct chart_line){ "lower bound", s->times[LINE_BOUND], 1 };
+		lines[panel.nlines++] = (struct chart_line){ name, s->times[i], CHART_LINE };
+	lines[panel.nlines++] = (struct chart_line){ "lower bound", s->times[LINE_BOUND],
+						     CHART_BOUND };
+	if (index == s->ncounts) {
+		chart_end(svg, &panel, s->drawn);
+		return;
+	}
 	if (!index) {
 		snprintf(title, sizeof(title), "%s: time against size",
 			 zcoll_collective_name(s->collective));
-		chart_begin(svg, title, s->ncounts, &panel);
-		snprintf(title, sizeof(title), "%u nodes", nodes);
+		chart_begin(svg, title, s->ncounts);
 	}
-	chart_panel(svg, index, &panel);
+	snprintf(title, sizeof(title), "%u nodes", s->counts[index]);
+	s->drawn |= chart_panel(svg, index, &panel);
 }
 
 /* ---- the sweep ---- */
@@ -379,7 +388,7 @@ static int sweep_all(struct sweep *s, FILE *svg)
 		print_table(s, s->counts[i]);
 		fflush(stdout);
 		if (svg)
-			draw(s, svg, i, s->counts[i]);
+			draw(s, svg, i);
 	}
 	return status;
 }
@@ -401,7 +410,7 @@ static int sweep_run(struct sweep *s)
 	if (!svg)
 		return status;
 	if (!status)
-		chart_end(svg);
+		draw(s, svg, s->ncounts);
 	if ((ferror(svg) | fclose(svg)) && !status)
 		return failed("%s: cannot be written", s->svg);
 	return status;
