@@ -1,15 +1,29 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR MIT
 /*
- * "hierarchical": groups of nodes that are near each other, groups of groups, and so on.
- * All nodes are leaders for a part of the segments: reduce-scatter in the groups, then of
- * each part among the nodes that have it, and all-gather back in the opposite order,
- * so that most bytes stay in the groups. M. Bayatpour et al., Scalable Reduction
- * Collectives with Data Partitioning-based Multi-Leader Design, SC 2017. In a level the
- * algorithm is circulant.
+ * "hierarchical": groups of nodes that are near each other, groups of groups, and so on;
+ * most messages stay in the groups.
  *
- * That needs the number of nodes to be a product. For a prime one without given levels
- * the groups are powers of two, the last one smaller, and each has one leader: binomial
- * trees to the leaders and back.
+ * All-reduce: all nodes are leaders for a part of the segments: reduce-scatter in the groups,
+ * then of each part among the nodes that have it, and all-gather back in the opposite order.
+ * M. Bayatpour et al., Scalable Reduction Collectives with Data Partitioning-based
+ * Multi-Leader Design, SC 2017. In a level the algorithm is circulant. All-gather and
+ * reduce-scatter: see level_stripe.c. Each node sends what it would in a ring; what goes
+ * between groups is the least there can be.
+ *
+ * Broadcast and reduce: each group has one leader, which is in a tree with other leaders;
+ * see level_tree.c. All segments go once into each group, or out of it. The root sends as
+ * often as in a binomial tree or some times more, so in a network that is the same
+ * everywhere there is nothing to be gained.
+ *
+ * Groups are nodes whose numbers follow each other, and these are counted from the root.
+ * So they are groups of the communicator's nodes, too, if the root is a multiple of the
+ * size of the groups; of the largest ones, where there are more than two levels.
+ *
+ * Levels need the number of nodes to be a product. For a prime one without given levels,
+ * all-gather, reduce-scatter and barrier have one level. In the others the groups are powers
+ * of two, the last one has another size, and each has one leader: in all-reduce, binomial
+ * trees to the leaders and back. There the root has to be node 0 for groups to be the
+ * communicator's.
  */
 #include <stdio.h>
 #include <string.h>

@@ -117,6 +117,23 @@ static void sweep_small(struct zcoll_plan_spec spec)
 	tell(&tally, &spec, "1 .. 130 nodes");
 }
 
+/* Two levels, of which the inner one is so large, and each three */
+static void sweep_levels(struct zcoll_plan_spec spec, unsigned int group, struct tally *tally)
+{
+	unsigned int groups = spec.nodes / group;
+
+	spec.levels[0] = group;
+	spec.levels[1] = groups;
+	prove_twice(&spec, tally);
+	for (group = 2; group < groups; group++) {
+		if (groups % group)
+			continue;
+		spec.levels[1] = group;
+		spec.levels[2] = groups / group;
+		prove_twice(&spec, tally);
+	}
+}
+
 /* Each radix, each size of groups */
 static void sweep_radix_levels(struct zcoll_plan_spec spec, struct tally *tally)
 {
@@ -126,13 +143,9 @@ static void sweep_radix_levels(struct zcoll_plan_spec spec, struct tally *tally)
 		if (spec.radix != 1)
 			prove_twice(&spec, tally);
 	spec.radix = 0;
-	for (group = 2; group < spec.nodes; group++) {
-		if (spec.nodes % group)
-			continue;
-		spec.levels[0] = group;
-		spec.levels[1] = spec.nodes / group;
-		prove_twice(&spec, tally);
-	}
+	for (group = 2; group < spec.nodes; group++)
+		if (spec.nodes % group == 0)
+			sweep_levels(spec, group, tally);
 }
 
 static void sweep_variants(struct zcoll_plan_spec spec)
