@@ -492,6 +492,12 @@ int zcoll_plan_unload(struct zcoll_comm *comm, uint32_t number);
  * It holds for operations that are called, or prepared, after it. All ranks must
  * use the same plan for the same operation; a mismatch is found, and fails on all.
  *
+ * Any number is taken here, as another rank of the node may have loaded the plan. With
+ * one that nobody has loaded, an operation fails with -ENOENT on this rank when it is
+ * submitted. It was not called then: other ranks wait for it, and this one can call it
+ * again by another plan, unless it had already called later ones; then the communicator
+ * is aborted.
+ *
  * Return: 0, or -EPERM in another process.
  */
 int zcoll_plan_use(struct zcoll_comm *comm, uint32_t number);

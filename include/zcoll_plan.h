@@ -192,7 +192,8 @@ double zcoll_plan_bound(uint32_t collective, uint32_t nodes,
  * @output: 1: each node has an output with room for all segments
  * @fabric: NULL: $ZCOLL_FABRIC, or the built-in one if that is not set
  * @rules: rules file; NULL: $ZCOLL_RULES, or none if that is not set
- * @choice: "ALGORITHM[:radix=N][,levels=AxB...][,slice=BYTES]", NULL: let others decide
+ * @choice: "ALGORITHM[:radix=N][,levels=AxB...][,aggregators=N][,slice=BYTES]", NULL: let
+ *	others decide
  */
 struct zcoll_plan_query {
 	size_t size;

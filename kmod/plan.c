@@ -39,10 +39,12 @@ static void zc_plan_reason(struct zc_text *text, const struct zc_plan_why *why)
 	if (why->step != ZC_NONE)
 		zc_text_add(text, "step %u: ", why->step);
 	if (why->turn != ZC_NONE)
-		zc_text_add(text, "iteration %u: ", why->turn);
+		zc_text_add(text, "turn %u: ", why->turn);
 	if (why->segment != ZC_NONE)
 		zc_text_add(text, "segment or place %u: ", why->segment);
 	zc_text_add(text, "%s", why->what);
+	if (why->other_step != ZC_NONE)
+		zc_text_add(text, ", by step %u, turn %u", why->other_step, why->other_turn);
 }
 
 /* The caller's bytes, once */
@@ -103,10 +105,10 @@ static int zc_plan_check_at(const struct zcoll_plan *image, u32 node, struct zc_
 		zc_text_add(text, "checking it takes %zu bytes, and the limit is %u: ", bytes,
 			    ZC_PLAN_CHECK_BYTES);
 	else if (work > ZC_PLAN_CHECK_WORK)
-		zc_text_add(text, "iterations times steps is %llu, and the limit is %u: ", work,
+		zc_text_add(text, "turns times steps is %llu, and the limit is %u: ", work,
 			    ZC_PLAN_CHECK_WORK);
 	if (bytes > ZC_PLAN_CHECK_BYTES || work > ZC_PLAN_CHECK_WORK) {
-		zc_text_add(text, "fewer steps, or fewer iterations, with more segments each");
+		zc_text_add(text, "fewer steps, or fewer turns, with more segments each");
 		return -E2BIG;
 	}
 	if (bytes <= ZC_PLAN_LARGE)

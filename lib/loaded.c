@@ -24,8 +24,9 @@ int zcoll_plan_load(struct zcoll_comm *comm, const struct zcoll_plan *plan, uint
 		return ret;
 	ret = zc_ioctl(comm->fd, ZCOLL_IOC_PLAN_LOAD, &args);
 	if (ret)
-		return zc_fail(comm, ret, "rank %u: plan %s of %u nodes: %s", comm->rank,
-			       plan->name, plan->nodes, *why ? why : "the module refuses it");
+		return *why ? zc_fail(comm, ret, "%s", why) :
+			      zc_fail(comm, ret, "rank %u: plan %s: the module refuses it",
+				      comm->rank, plan->name);
 	*number = args.number;
 	return 0;
 }

@@ -6,7 +6,7 @@ CALIBRATE_ISA := $(if $(findstring x86_64,$(shell $(CC) -dumpmachine)),x86_64,ot
 ZCOLL_OBJS := $(patsubst %,$(B)/tools/%.o,zcoll cmd_calibrate cmd_help cmd_info cmd_run \
 	cmd_allreduce cmd_perf perf_measure perf_report pattern reference launch \
 	rank relay array npy session progress parse msg suggest \
-	$(addprefix plan/,cmd_plan make show check cost select options read rounds words svg) \
+	$(addprefix plan/,cmd_plan make show check cost select options patience read rounds words svg) \
 	$(addprefix calibrate/,wire measure fold isa_$(CALIBRATE_ISA)))
 include tools/sim/build.mk
 DIGITS_OBJS := $(patsubst %,$(B)/tools/examples/%.o,digits)

@@ -10,6 +10,8 @@
 #ifndef ZCOLL_CMD_H
 #define ZCOLL_CMD_H
 
+#include <stdbool.h>
+
 /* Exit statuses of zcoll; `zcoll run` gives that of the first failed rank instead */
 enum {
 	STATUS_OK = 0,
@@ -22,6 +24,7 @@ struct command {
 	const char *summary;
 	const char *help;
 	int (*run)(int argc, char **argv);
+	bool nested;	/* has subcommands with a --help of their own */
 };
 
 extern const struct command cmd_allreduce;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "calibrate/calibrate.h"
 #include "cmd.h"
@@ -23,8 +24,8 @@ static const char help[] =
 "\n"
 "Measures what messages cost, in the LogGP model, and how fast this CPU folds, over\n"
 "TCP: between two processes of this node, or with a peer on another one, where\n"
-"`zcoll calibrate --listen PORT` runs. With ZCOLL_FABRIC naming the file, the library\n"
-"and `zcoll plan select` choose algorithms by it.\n"
+"`zcoll calibrate --listen PORT` runs. With ZCOLL_FABRIC naming the file,\n"
+"zcoll_plan_select() and `zcoll plan select` choose algorithms by it.\n"
 "\n"
 "  -o, --output FILE       write the fabric to this file\n"
 "      --peer HOST:PORT    measure with that peer\n"
@@ -63,20 +64,25 @@ static void print_table(const struct zcoll_fabric *fabric, const char *loops)
 	       fabric->per_byte_folded, 1 / fabric->per_byte_folded, loops);
 }
 
-static int write_file(const char *path, const char *text)
+/* Before anything is measured; what is in the file stays until there is something better */
+static int open_file(const char *path, FILE **file)
 {
-	FILE *file = fopen(path, "we");
-	bool good;
-
-	if (!file)
-		return failed("%s: %s", path, strerror(errno));
-	good = fprintf(file, "%s\n", text) > 0;
-	if (fclose(file) || !good)
-		return failed("%s: %s", path, strerror(errno));
-	return 0;
+	*file = path ? fopen(path, "ae") : NULL;
+	return path && !*file ? failed("%s: %s", path, strerror(errno)) : 0;
 }
 
-static int report(const struct options *o, const struct zcoll_fabric *fabric, const char *loops)
+static int write_file(const char *path, FILE *file, const char *text)
+{
+	/* a pipe or a device has nothing to be cut off */
+	bool cut = !ftruncate(fileno(file), 0) || errno == EINVAL;
+
+	if (cut && fprintf(file, "%s\n", text) > 0 && !fflush(file))
+		return 0;
+	return failed("%s: %s", path, strerror(errno));
+}
+
+static int report(const struct options *o, FILE *file, const struct zcoll_fabric *fabric,
+		  const char *loops)
 {
 	char *text = zcoll_fabric_format(fabric);
 	int status = 0;
@@ -87,8 +93,8 @@ static int report(const struct options *o, const struct zcoll_fabric *fabric, co
 		printf("%s\n", text);
 	else
 		print_table(fabric, loops);
-	if (o->output)
-		status = write_file(o->output, text);
+	if (file)
+		status = write_file(o->output, file, text);
 	free(text);
 	return status;
 }
@@ -104,7 +110,7 @@ static void end_child(int child)
 		;
 }
 
-static int measure(const struct options *o)
+static int measure(const struct options *o, FILE *file)
 {
 	struct zcoll_fabric fabric = { 0 };
 	const char *loops = "";
@@ -120,7 +126,19 @@ static int measure(const struct options *o)
 	end_child(child);
 	if (!status)
 		status = measure_fold(o->ns / 8, &fabric.per_byte_folded, &loops);
-	return status ? status : report(o, &fabric, loops);
+	return status ? status : report(o, file, &fabric, loops);
+}
+
+static int measure_to_file(const struct options *o)
+{
+	FILE *file;
+	int status = open_file(o->output, &file);
+
+	if (!status)
+		status = measure(o, file);
+	if (file && fclose(file) && !status)
+		status = failed("%s: %s", o->output, strerror(errno));
+	return status;
 }
 
 static int answer(const struct options *o)
@@ -128,8 +146,12 @@ static int answer(const struct options *o)
 	struct wire wire;
 	int status = wire_accept(&wire, o->listen, LISTEN_NS);
 
-	if (!status)
+	if (!status) {
+		msg("%s measures", wire.peer);
 		status = wire_answer(&wire);
+	}
+	if (!status)
+		msg("%s has measured", wire.peer);
 	wire_close(&wire);
 	return status;
 }
@@ -191,7 +213,7 @@ static int calibrate(int argc, char **argv)
 		return usage("unexpected argument '%s'", argv[optind]);
 	if (o.listen && (o.peer || o.output || o.json || o.name))
 		return usage("--listen only answers: the peer measures, and writes the file");
-	return o.listen ? answer(&o) : measure(&o);
+	return o.listen ? answer(&o) : measure_to_file(&o);
 }
 
 const struct command cmd_calibrate = {

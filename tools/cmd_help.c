@@ -47,6 +47,15 @@ static void help_all(void)
 	     "of the first rank that failed.");
 }
 
+/* "help sim sweep" is "sim sweep --help" */
+static int help_nested(const struct command *cmd, char *name)
+{
+	static char wanted[] = "--help";
+	char *argv[] = { name, name, wanted, NULL };
+
+	return cmd->run(3, argv);
+}
+
 static int help(int argc, char **argv)
 {
 	const struct command *cmd;
@@ -55,11 +64,13 @@ static int help(int argc, char **argv)
 		help_all();
 		return STATUS_OK;
 	}
-	if (argc > 2)
-		return usage("one subcommand at a time");
 	cmd = command_find(argv[1]);
 	if (!cmd)
 		return STATUS_USAGE;
+	if (argc == 3 && cmd->nested && argv[2][0] != '-')
+		return help_nested(cmd, argv[2]);
+	if (argc > 2)
+		return usage("one subcommand at a time");
 	fputs(cmd->help, stdout);
 	return STATUS_OK;
 }

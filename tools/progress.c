@@ -8,7 +8,7 @@
 
 #include "progress.h"
 
-#define SILENT_NS	2000000000ULL
+#define SILENT_NS	1000000000ULL
 #define REWRITE_NS	250000000ULL
 #define ERASE_LINE	"\r\033[K"
 
@@ -34,7 +34,7 @@ void progress_update(struct progress *p, const char *what, uint64_t done,
 	uint64_t now;
 	double seconds;
 
-	if (!p->on || !total)
+	if (!p->on || (bytes && !total))
 		return;
 	now = now_ns();
 	if (now < p->next_ns)
@@ -46,9 +46,12 @@ void progress_update(struct progress *p, const char *what, uint64_t done,
 		fprintf(stderr, ERASE_LINE "%s: %.0f %% of %.0f MiB, %.0f MB/s", what,
 			100.0 * (double)done / (double)total, (double)total / 0x1p20,
 			(double)done / 1e6 / seconds);
-	else
+	else if (total)
 		fprintf(stderr, ERASE_LINE "%s: %llu of %llu, %.0f s", what,
 			(unsigned long long)done, (unsigned long long)total, seconds);
+	else
+		fprintf(stderr, ERASE_LINE "%s: %llu, %.0f s", what, (unsigned long long)done,
+			seconds);
 	fflush(stderr);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR MIT */
 /*
  * Progress of long work: one line on the terminal, rewritten in place, from the
- * third second on. Nothing at all if standard error is not a terminal, or for
+ * second second on. Nothing at all if standard error is not a terminal, or for
  * ranks other than 0.
  */
 #ifndef ZCOLL_PROGRESS_H
@@ -19,11 +19,14 @@ struct progress {
 
 void progress_start(struct progress *p, bool on);
 
-/* @what: text before the figures; @done of @total, in bytes if @bytes, else as counts */
+/*
+ * @what: text before the figures; @done of @total, in bytes if @bytes, else as counts, where
+ * a @total of 0 means that nobody knows it
+ */
 void progress_update(struct progress *p, const char *what, uint64_t done,
 		     uint64_t total, bool bytes);
 
-/* Wipes the line; the next update starts the two seconds anew */
+/* Wipes the line; the next update starts the second anew */
 void progress_end(struct progress *p);
 
 uint64_t now_ns(void);

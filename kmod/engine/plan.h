@@ -55,9 +55,11 @@ struct zc_turn {
  * struct zc_plan_why - why a plan is refused
  * @what: a sentence, ZC_NONE in the others where they do not apply
  * @step: row of the table
- * @turn: iteration
+ * @turn: of @step
  * @segment: segment, or scratch place
  * @node: node v
+ * @other_step: of what it conflicts with
+ * @other_turn: of @other_step
  */
 struct zc_plan_why {
 	const char *what;
@@ -65,6 +67,8 @@ struct zc_plan_why {
 	u32 turn;
 	u32 segment;
 	u32 node;
+	u32 other_step;
+	u32 other_turn;
 };
 
 static inline u32 zc_range_at(const struct zc_range *range, u32 i)

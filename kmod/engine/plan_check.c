@@ -26,7 +26,7 @@
  * have, and knows it of all.
  *
  * It is a vector clock (Mattern, Virtual Time and Global States of Distributed
- * Systems, 1989) whose processes are the steps. Iterations of OPEN steps are not in
+ * Systems, 1989) whose processes are the steps. Turns of OPEN steps are not in
  * order, so each knows only by itself what it knows.
  */
 #include "plan_priv.h"
@@ -131,7 +131,9 @@ struct zc_check {
 
 static int zc_refuse(struct zc_check *check, int err, const char *what, u32 segment)
 {
-	*check->why = (struct zc_plan_why){ what, check->step, check->t, segment, check->v };
+	*check->why = (struct zc_plan_why){
+		what, check->step, check->t, segment, check->v, ZC_NONE, ZC_NONE,
+	};
 	return err;
 }
 
@@ -192,10 +194,10 @@ size_t zc_plan_check_room(const struct zcoll_plan *plan)
  * zc_plan_check_work - how much zc_plan_check() has to do
  * @plan: a valid plan
  *
- * Each iteration looks at the vectors of what it waits for, which have an entry for each
+ * Each turn looks at the vectors of what it waits for, which have an entry for each
  * step. Steps that stay in one row of the room count as well.
  *
- * Return: iterations times steps, each some nanoseconds; at most 2^30.
+ * Return: turns times steps, each some nanoseconds; at most 2^30.
  */
 u64 zc_plan_check_work(const struct zcoll_plan *plan)
 {
@@ -357,7 +359,7 @@ static int zc_check_knowledge(struct zc_check *check)
 
 /* ---- peers ---- */
 
-/* Does iteration @t of @step at the peer face this node, with the same segments? */
+/* Does turn @t of @step at the peer face this node, with the same segments? */
 static bool zc_faces(const struct zc_check *check, const struct zcoll_step *step)
 {
 	u32 peer = check->turn.peer;
@@ -401,7 +403,7 @@ static u32 zc_gcd(u32 a, u32 b)
 	return a;
 }
 
-/* So many iterations have peers that differ. Then they come again in the same order. */
+/* So many turns have peers that differ. Then they come again in the same order. */
 static u32 zc_step_peers(const struct zcoll_step *step)
 {
 	s64 by = step->dist_step;
@@ -423,7 +425,7 @@ static int zc_check_peer(struct zc_check *check)
 		return 0;
 	if (row->flags & ZCOLL_STEP_OPEN && !check->t && row->repeat > zc_step_peers(row))
 		return zc_refuse(check, -ENOTUNIQ,
-				 "two iterations of an OPEN step have the same peer", ZC_NONE);
+				 "two turns of an OPEN step have the same peer", ZC_NONE);
 	if (row->kind != ZCOLL_STEP_SEND)
 		return zc_check_sender(check);
 	if (!zc_faces(check, &check->plan->steps[row->match]))
@@ -440,10 +442,13 @@ static int zc_ordered(struct zc_check *check, u32 step, u32 t, u32 segment)
 	if (step == check->step && t == check->t)
 		return zc_refuse(check, -EXFULL, "needs two values in one accumulation place",
 				 segment);
-	if (check->now[check->tracks[step].column] <= t)
-		return zc_refuse(check, -EILSEQ,
-				 "not ordered after an earlier access to the same place", segment);
-	return 0;
+	if (check->now[check->tracks[step].column] > t)
+		return 0;
+	zc_refuse(check, -EILSEQ, "not ordered after an earlier access to the same place",
+		  segment);
+	check->why->other_step = step;
+	check->why->other_turn = t;
+	return -EILSEQ;
 }
 
 static int zc_read_spot(struct zc_check *check, struct zc_spot *spot, u32 segment)
@@ -470,12 +475,11 @@ static int zc_read_spot(struct zc_check *check, struct zc_spot *spot, u32 segmen
 	return 0;
 }
 
+/* Reads come first: as they come after the writer, they are what is to be waited for */
 static int zc_write_spot(struct zc_check *check, struct zc_spot *spot, u32 segment)
 {
 	int err = 0;
 
-	if (spot->writer != ZC_NONE)
-		err = zc_ordered(check, spot->writer, spot->turn, segment);
 	while (!err && spot->reads != ZC_NONE) {
 		u32 i = spot->reads;
 		struct zc_read *read = &check->reads[i];
@@ -485,6 +489,8 @@ static int zc_write_spot(struct zc_check *check, struct zc_spot *spot, u32 segme
 		read->next = check->spare;
 		check->spare = i;
 	}
+	if (!err && spot->writer != ZC_NONE)
+		err = zc_ordered(check, spot->writer, spot->turn, segment);
 	spot->writer = check->step;
 	spot->turn = check->t;
 	return err;

@@ -228,7 +228,7 @@ static const char *zc_bad_after(const struct zcoll_plan *plan, const struct zcol
 	if (after->mode == ZCOLL_AFTER_ALL)
 		return after->shift ? "with AFTER_ALL, shift must be 0" : NULL;
 	if (plan->steps[after->step].flags & ZCOLL_STEP_OPEN)
-		return "nothing waits for single iterations of an OPEN step";
+		return "nothing waits for single turns of an OPEN step";
 	return NULL;
 }
 
@@ -276,7 +276,7 @@ static const char *zc_bad_step(const struct zcoll_plan *plan, const struct zcoll
 	return bad;
 }
 
-/* Are all iterations within the limit? Where not, @why names the step. */
+/* Are all turns within the limit? Where not, @why names the step. */
 static const char *zc_bad_length(const struct zcoll_plan *plan, struct zc_plan_why *why,
 				 int *err)
 {
@@ -345,7 +345,9 @@ int zc_plan_valid(const struct zcoll_plan *plan, size_t bytes, struct zc_plan_wh
 	int err;
 	u32 i;
 
-	*why = (struct zc_plan_why){ NULL, ZC_NONE, ZC_NONE, ZC_NONE, ZC_NONE };
+	*why = (struct zc_plan_why){
+		NULL, ZC_NONE, ZC_NONE, ZC_NONE, ZC_NONE, ZC_NONE, ZC_NONE,
+	};
 	err = zc_bad_size(plan, bytes, why);
 	if (err)
 		return err;

@@ -5,7 +5,7 @@
  * What is proved, and by which argument:
  *
  *  1. Each SEND is received by the step that it names, at a node that expects it, and each
- *     receiving step gets each iteration from exactly one SEND (check_pairs.c).
+ *     receiving step gets each turn from exactly one SEND (check_pairs.c).
  *
  *  2. At each node, the local rules of <linux/zcoll_plan.h>: zc_plan_check(), the same as
  *     in the kernel. Above all, two accesses to a place of which one writes are
@@ -66,7 +66,7 @@ const char *zc_proof_kind(const struct zc_proof *c, u32 step)
 /**
  * zc_proof_refuse - refuse the plan
  * @c: proof
- * @at: where; its step and iteration may be ZC_NONE
+ * @at: where; its step and turn may be ZC_NONE
  * @fmt: why
  *
  * Return: -EINVAL.
@@ -83,7 +83,7 @@ int zc_proof_refuse(const struct zc_proof *c, const struct zc_at *at, const char
 		len += snprintf(where + len, sizeof(where) - len, "step %u (%s), ", at->step,
 				zc_proof_kind(c, at->step));
 	if (at->t != ZC_NONE)
-		len += snprintf(where + len, sizeof(where) - len, "iteration %u, ", at->t);
+		len += snprintf(where + len, sizeof(where) - len, "turn %u, ", at->t);
 	if (len)
 		memcpy(where + len - 2, ": ", 2);
 	va_start(ap, fmt);
@@ -101,8 +101,12 @@ static int refuse_why(const struct zc_proof *c, const struct zc_plan_why *why, i
 
 	if (why->segment == ZC_NONE)
 		zc_proof_refuse(c, &at, "%s", why->what);
-	else
+	else if (why->other_step == ZC_NONE)
 		zc_proof_refuse(c, &at, "segment %u: %s", why->segment, why->what);
+	else
+		zc_proof_refuse(c, &at, "segment %u: %s, by step %u (%s), turn %u: one of the two "
+				"must wait for the other", why->segment, why->what, why->other_step,
+				zc_proof_kind(c, why->other_step), why->other_turn);
 	return err;
 }
 

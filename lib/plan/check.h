@@ -13,7 +13,7 @@
  *
  * Vocabulary
  *
- *   turn        one iteration of one step at one node
+ *   turn        one of the times that one step is done at one node
  *   row         a node that is run. In a plan that looks the same from every node only
  *               node 0 is: what another node v does, has and sends is what node 0 does,
  *               has and sends, with all numbers of nodes and segments raised by v
@@ -53,7 +53,7 @@ struct zc_proof {
  * struct zc_at - a turn
  * @v: node, which is a row
  * @step: step
- * @t: iteration
+ * @t: which of the step's turns, from 0
  */
 struct zc_at {
 	u32 v;

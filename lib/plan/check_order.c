@@ -4,14 +4,14 @@
  *
  * A turn is cut into slices, any number of them. A slice of a turn waits
  *
- *   0      for all of the iteration before it, and for the slices before it;
+ *   0      for all of the turn before it, and for the slices before it;
  *   1..3   for its step's @after;
  *   4      receiving: for the same slice of the turn that sends it;
  *   5..7   sending to a DELIVER, where elements may land directly: for what the turn that
  *          receives it waits for, since only then it is granted;
  *   8      sending into slots: for the turn that receives it, to be done with an
  *          earlier slice, which has left its slot (ZC_WAIT_ROOM);
- *   9      likewise, for all of the iteration before that.
+ *   9      likewise, for all of the turn before that.
  *
  * The last two are more than an engine asks for that has more than one slot, or fewer
  * slices than slots, so that the proof is for any number of slots. The waits of
@@ -189,7 +189,7 @@ static int refuse_circle(const struct walk *w, const struct zc_at *at, const str
 		", if there are more slices than slots" : "";
 
 	return zc_proof_refuse(w->c, at, "deadlock: this waits for node %u, step %u (%s), "
-			       "iteration %u, which waits for this%s", on->v, on->step,
+			       "turn %u, which waits for this%s", on->v, on->step,
 			       zc_proof_kind(w->c, on->step), on->t, more);
 }
 

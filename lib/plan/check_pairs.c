@@ -83,8 +83,10 @@ static int check_receive(const struct zc_proof *c, const struct zc_at *at,
 		return zc_proof_refuse(c, at, "nobody sends this: node %u takes part in no step "
 				       "whose match is this one", turn->peer);
 	if (second != ZC_NONE)
-		return zc_proof_refuse(c, at, "this is sent twice: by steps %u and %u of node %u",
-				       feeder, second, turn->peer);
+		return zc_proof_refuse(c, at, "steps %u and %u of node %u both name step %u as their "
+				       "match: a step receives from one SEND of its peer, whomever "
+				       "the other sends to; let each name a step of its own", feeder,
+				       second, turn->peer, at->step);
 	return facing(c, at, turn->peer, feeder, &other);
 }
 

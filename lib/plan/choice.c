@@ -23,8 +23,8 @@ const char *zc_choice_algorithm(const char *name, size_t len)
 	return NULL;
 }
 
-/* A number at @*at, which is moved behind it; false: there is none from 1 to @max */
-static int take_number(const char **at, uint64_t max, uint64_t *value)
+/* A number at @*at, which is moved behind it; false: there is none from @min to @max */
+static int take_number(const char **at, uint64_t min, uint64_t max, uint64_t *value)
 {
 	char *end;
 
@@ -33,14 +33,14 @@ static int take_number(const char **at, uint64_t max, uint64_t *value)
 	errno = 0;
 	*value = strtoull(*at, &end, 10);
 	*at = end;
-	return !errno && *value >= 1 && *value <= max;
+	return !errno && *value >= min && *value <= max;
 }
 
 static int take_size(const char **at, uint64_t max, uint64_t *value)
 {
 	uint64_t unit = 1;
 
-	if (!take_number(at, max, value))
+	if (!take_number(at, 1, max, value))
 		return 0;
 	if (**at == 'K')
 		unit = 1 << 10;
@@ -57,7 +57,7 @@ static int take_levels(const char **at, uint32_t *levels)
 	unsigned int i;
 
 	for (i = 0; i < ZCOLL_PLAN_LEVELS; i++) {
-		if (!take_number(at, ZCOLL_PLAN_MAX_NODES, &value))
+		if (!take_number(at, 1, ZCOLL_PLAN_MAX_NODES, &value))
 			return 0;
 		levels[i] = value;
 		if (**at != 'x')
@@ -67,27 +67,63 @@ static int take_levels(const char **at, uint32_t *levels)
 	return 0;
 }
 
-/* One KEY=VALUE at @*at, which is moved behind it */
-static int take_setting(const char **at, struct zc_choice *choice)
-{
-	size_t key = strcspn(*at, "=");
-	const char *name = *at;
-	uint64_t value = 0;
-	int good = 0;
+/* ---- settings ---- */
 
-	*at += key + (name[key] == '=');
-	if (key == 5 && !strncmp(name, "radix", key)) {
-		good = take_number(at, ZCOLL_PLAN_MAX_NODES, &value);
-		choice->radix = value;
-	} else if (key == 11 && !strncmp(name, "aggregators", key)) {
-		good = take_number(at, ZCOLL_PLAN_MAX_NODES, &value);
-		choice->aggregators = value;
-	} else if (key == 5 && !strncmp(name, "slice", key)) {
-		good = take_size(at, ZC_SLICE_MAX, &choice->slice);
-	} else if (key == 6 && !strncmp(name, "levels", key)) {
-		good = take_levels(at, choice->levels);
+static int take_radix(const char **at, struct zc_choice *choice)
+{
+	uint64_t value = 0;
+	int good = take_number(at, ZC_RADIX_MIN, ZCOLL_PLAN_MAX_NODES, &value);
+
+	choice->radix = value;
+	return good;
+}
+
+static int take_groups(const char **at, struct zc_choice *choice)
+{
+	return take_levels(at, choice->levels);
+}
+
+static int take_aggregators(const char **at, struct zc_choice *choice)
+{
+	uint64_t value = 0;
+	int good = take_number(at, 1, ZCOLL_PLAN_MAX_NODES, &value);
+
+	choice->aggregators = value;
+	return good;
+}
+
+static int take_slice(const char **at, struct zc_choice *choice)
+{
+	return take_size(at, ZC_SLICE_MAX, &choice->slice);
+}
+
+static const struct {
+	const char *key;	/* with the = */
+	int (*take)(const char **at, struct zc_choice *choice);
+	const char *form;	/* what it should be */
+} settings[] = {
+	{ "radix=", take_radix, "radix=N, from 2 to 65536" },
+	{ "levels=", take_groups,
+	  "levels=AxB..., such as levels=4x3, up to 4 numbers from 1 to 65536" },
+	{ "aggregators=", take_aggregators, "aggregators=N, from 1 to 65536" },
+	{ "slice=", take_slice, "slice=BYTES, from 1 to 1024M" },
+};
+
+/* One KEY=VALUE at @*at, which is moved behind it. Return: what it should be, NULL: it is. */
+static const char *take_setting(const char **at, struct zc_choice *choice)
+{
+	size_t len;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
+		len = strlen(settings[i].key);
+		if (strncmp(*at, settings[i].key, len))
+			continue;
+		*at += len;
+		return settings[i].take(at, choice) && (**at == ',' || **at == '\0') ?
+		       NULL : settings[i].form;
 	}
-	return good && (**at == ',' || **at == '\0');
+	return "radix=N, levels=AxB... (such as levels=4x3), aggregators=N or slice=BYTES";
 }
 
 static int unknown_algorithm(const char *text, size_t len, char *error, size_t error_len)
@@ -116,18 +152,17 @@ static int unknown_algorithm(const char *text, size_t len, char *error, size_t e
 int zc_choice_parse(const char *text, struct zc_choice *choice, char *error, size_t error_len)
 {
 	size_t len = strcspn(text, ":");
-	const char *at = text + len, *setting;
+	const char *at = text + len, *setting, *form;
 
 	*choice = (struct zc_choice){ .algo = zc_choice_algorithm(text, len) };
 	if (!choice->algo)
 		return unknown_algorithm(text, len, error, error_len);
 	while (*at) {
 		setting = ++at;
-		if (take_setting(&at, choice))
+		form = take_setting(&at, choice);
+		if (!form)
 			continue;
-		snprintf(error, error_len,
-			 "\"%.40s\": should be radix=N, levels=AxB..., aggregators=N or slice=BYTES (at most %lluM)",
-			 setting, ZC_SLICE_MAX >> 20);
+		snprintf(error, error_len, "\"%.40s\": should be %s", setting, form);
 		return -EINVAL;
 	}
 	return 0;

@@ -3,7 +3,7 @@
  * Choices: an algorithm with its parameters, as somebody asks for it, in a call, in
  * an environment variable or in a rules file.
  *
- * As text: ALGORITHM[:KEY=VALUE[,KEY=VALUE]...], with the keys radix (a number),
+ * As text: ALGORITHM[:KEY=VALUE[,KEY=VALUE]...], with the keys radix (at least 2),
  * levels (group sizes, innermost first: 8x4), slice (bytes; K and M are powers of
  * 1024) and aggregators (a number). "knomial:radix=4,slice=64K".
  */
@@ -12,6 +12,7 @@
 
 #include <zcoll_plan.h>
 
+#define ZC_RADIX_MIN 2
 #define ZC_SLICE_MAX (1ULL << 30)	/* bytes */
 
 /**
@@ -29,6 +30,9 @@ struct zc_choice {
 	uint32_t levels[ZCOLL_PLAN_LEVELS];
 	uint64_t slice;
 };
+
+/* make.c */
+int zc_plan_wants(const struct zcoll_plan_spec *spec, char *error, size_t error_len);
 
 /* choice.c */
 const char *zc_choice_algorithm(const char *name, size_t len);

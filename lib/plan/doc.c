@@ -3,6 +3,7 @@
  * Documents: JSON files, and what is wrong with them; see doc.h.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -47,6 +48,10 @@ int zc_doc_load(struct zc_doc *doc, const char *path, char *error, size_t error_
 	if (err) {
 		snprintf(error, error_len, "%s: %s", path, strerror(err));
 		return -err;
+	}
+	if (!why.position) {
+		snprintf(error, error_len, "%s: is empty", path);
+		return -EINVAL;
 	}
 	snprintf(error, error_len, "%s:%d:%d: %s", path, why.line, why.column, why.text);
 	return -EINVAL;
@@ -102,6 +107,19 @@ static int type_fits(const json_t *value, json_type type)
 	return json_typeof(value) == type || (type == JSON_REAL && json_is_integer(value));
 }
 
+static int type_bad(const struct zc_doc *doc, const char *at, const char *name,
+		    const json_t *value, json_type type)
+{
+	double real = json_number_value(value);
+
+	/* jansson tells 5e3 from 5000, JSON does not */
+	if (type == JSON_INTEGER && json_is_real(value) && fabs(real) < 1e15 && real == trunc(real))
+		return zc_doc_bad(doc, at, "\"%s\" should be written as %lld", name,
+				  (long long)real);
+	return zc_doc_bad(doc, at, "\"%s\" is %s, and should be %s", name,
+			  type_name(json_typeof(value)), type_name(type));
+}
+
 static const struct zc_doc_key *find_key(const struct zc_doc_key *keys, const char *name)
 {
 	for (; keys->name; keys++)
@@ -134,8 +152,7 @@ int zc_doc_object(const struct zc_doc *doc, const char *at, json_t *object,
 		if (!key)
 			return zc_doc_bad(doc, at, "no member \"%.40s\" is known here", name);
 		if (!type_fits(value, key->type))
-			return zc_doc_bad(doc, at, "\"%s\" is %s, and should be %s", name,
-					  type_name(json_typeof(value)), type_name(key->type));
+			return type_bad(doc, at, name, value, key->type);
 	}
 	for (key = keys; key->name; key++)
 		if (key->needed && !json_object_get(object, key->name))

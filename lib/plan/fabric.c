@@ -128,6 +128,9 @@ int zcoll_fabric_get(const char *where, struct zcoll_fabric *fabric, char *error
 		return fabric_from_numbers(where, fabric, error, error_len);
 	memset(fabric, 0, sizeof(*fabric));
 	err = zc_doc_load(&doc, where, error, error_len);
+	/* "nan,1,2,3" is not meant as a file */
+	if (err == -ENOENT && strchr(where, ','))
+		return fabric_from_numbers(where, fabric, error, error_len);
 	if (err)
 		return err;
 	err = fabric_from_doc(&doc, fabric);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "choice.h"
 #include "gen.h"
 
 #define ZC_COLL(name)	(1U << ZCOLL_##name)
@@ -149,8 +150,22 @@ static int zc_wants_levels(struct zc_build *build, const struct zc_algorithm *al
 	return 0;
 }
 
-/* Are the numbers in range, and are there none that the algorithm would not look at? */
-static int zc_wants_numbers(struct zc_build *build, const struct zc_algorithm *algo)
+/* Are the parameters in range, and are there none that the algorithm would not look at? */
+static int zc_wants_parameters(struct zc_build *build, const struct zc_algorithm *algo)
+{
+	const struct zcoll_plan_spec *spec = build->spec;
+
+	if (spec->radix && !(algo->looks_at & ZC_RADIX))
+		return zc_build_fail(build, -EINVAL, "%s has no radix", algo->name);
+	if (spec->radix == 1)
+		return zc_build_fail(build, -EINVAL, "%s: radix 1: must be 2 or more",
+				     algo->name);
+	if (spec->aggregators && !(algo->looks_at & ZC_AGGREGATORS))
+		return zc_build_fail(build, -EINVAL, "%s has no aggregators", algo->name);
+	return zc_wants_levels(build, algo);
+}
+
+static int zc_wants_nodes(struct zc_build *build, const struct zc_algorithm *algo)
 {
 	const struct zcoll_plan_spec *spec = build->spec;
 
@@ -161,13 +176,6 @@ static int zc_wants_numbers(struct zc_build *build, const struct zc_algorithm *a
 		return zc_build_fail(build, -EINVAL,
 				     "unknown flags %#x: only ZCOLL_PLAN_AGREED can be wanted",
 				     spec->flags & ~ZCOLL_PLAN_AGREED);
-	if (spec->radix && !(algo->looks_at & ZC_RADIX))
-		return zc_build_fail(build, -EINVAL, "%s has no radix", algo->name);
-	if (spec->radix == 1)
-		return zc_build_fail(build, -EINVAL, "%s: radix 1: must be 2 or more",
-				     algo->name);
-	if (spec->aggregators && !(algo->looks_at & ZC_AGGREGATORS))
-		return zc_build_fail(build, -EINVAL, "%s has no aggregators", algo->name);
 	if (spec->aggregators && spec->nodes == 1)
 		return zc_build_fail(build, -EINVAL, "%s: one node needs no aggregators",
 				     algo->name);
@@ -175,6 +183,32 @@ static int zc_wants_numbers(struct zc_build *build, const struct zc_algorithm *a
 		return zc_build_fail(build, -EINVAL, "%s is for one node, not for %u",
 				     algo->name, spec->nodes);
 	return 0;
+}
+
+/* All that does not depend on the number of nodes */
+static int zc_wants(struct zc_build *build, const struct zc_algorithm **algo)
+{
+	int err = zc_wants_algorithm(build, algo);
+
+	if (!err)
+		err = zc_wants_collective(build, *algo);
+	return err ? err : zc_wants_parameters(build, *algo);
+}
+
+/**
+ * zc_plan_wants - can there be such a plan, for any number of nodes?
+ * @spec: which one; its nodes do not matter
+ * @error: text of an error
+ * @error_len: its size
+ *
+ * Return: 0, or a negative errno with a text.
+ */
+int zc_plan_wants(const struct zcoll_plan_spec *spec, char *error, size_t error_len)
+{
+	struct zc_build build = { .spec = spec, .error = error, .error_len = error_len };
+	const struct zc_algorithm *algo;
+
+	return zc_wants(&build, &algo);
 }
 
 /* ---- the plan ---- */
@@ -231,13 +265,9 @@ static int zc_make(struct zc_build *build)
 	struct zcoll_plan *plan = build->plan;
 	int err;
 
-	err = zc_wants_algorithm(build, &algo);
+	err = zc_wants(build, &algo);
 	if (!err)
-		err = zc_wants_collective(build, algo);
-	if (!err)
-		err = zc_wants_numbers(build, algo);
-	if (!err)
-		err = zc_wants_levels(build, algo);
+		err = zc_wants_nodes(build, algo);
 	if (err)
 		return err;
 	plan->version = ZCOLL_PLAN_VERSION;

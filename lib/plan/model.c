@@ -74,9 +74,9 @@ static double cadence(const struct model *m, double bytes, bool folds)
 }
 
 /*
- * What is to be folded, or is small, lands in slots. Where more slices follow each other than there are,
- * leave comes for half of the slots at a time, and the others last for as long as their
- * cadence; the longer if messages come from several peers.
+ * What is to be folded, or is small, lands in slots. Where more slices follow each other
+ * than there are, leave comes for half of the slots at a time, and the others last for as
+ * long as their cadence; the longer if messages come from several peers.
  */
 static double stall(const struct model *m, double peers, double bytes, bool folds)
 {
@@ -432,16 +432,22 @@ static double leaders(const struct model *m, double n)
 	       skips(m, heads, 2, n, true) + skips(m, heads, 2, n, false);
 }
 
-/* A binomial tree in each level; the others' sizes do not matter to one */
+/*
+ * A binomial tree in each level. Where the root of a broadcast needs leave, it comes from the
+ * nearest nodes first, and the first slice goes to them before the outer levels.
+ */
 static double tiers(const struct model *m, double n, const uint32_t *levels)
 {
 	bool folds = m->collective == ZCOLL_REDUCE;
 	double hop = message(m, n, folds), beat = stream(m, 2, n, folds) - hop;
-	double ns = folds ? 0 : grant(m, unit(m, n));
+	double leave = folds ? 0 : grant(m, unit(m, n)), ns = leave;
 	unsigned int i;
 
-	for (i = 0; i < ZCOLL_PLAN_LEVELS && levels[i]; i++)
+	for (i = 0; i < ZCOLL_PLAN_LEVELS && levels[i]; i++) {
 		ns += longest(levels[i], 2, hop, beat);
+		if (leave > 0 && i + 1 < ZCOLL_PLAN_LEVELS && levels[i + 1])
+			ns += rounds(levels[i], 2) * cadence(m, unit(m, n), false);
+	}
 	return ns;
 }
 
@@ -481,8 +487,14 @@ static double hierarchical(const struct model *m, double n)
 	double ns = 0, part = n;
 
 	if (inner == 1) {
-		own[0] = rooted && leads ? group_size(m->nodes) : m->nodes;
-		own[1] = rooted && leads ? (m->nodes + own[0] - 2) / own[0] : 0;
+		own[0] = m->nodes;
+		own[1] = 0;
+	}
+	if (rooted && leads) {
+		own[0] = group_size(m->nodes);
+		own[1] = (m->nodes + own[0] - 2) / own[0];
+		/* the last group has one more; a reduce gets the others' meanwhile */
+		own[0] += m->collective == ZCOLL_BROADCAST && m->nodes % own[0] == 1;
 	}
 	if (rooted)
 		return tiers(m, n, levels);
@@ -499,6 +511,13 @@ static double hierarchical(const struct model *m, double n)
 		part /= levels[i];
 	}
 	return ns;
+}
+
+/* Words of all nodes to all, when the results are there: see zc_agree() */
+static double agreeing(const struct model *m, const struct zcoll_plan_spec *spec)
+{
+	return spec->flags & ZCOLL_PLAN_AGREED ?
+	       rounds(spec->nodes + spec->aggregators, 2) * message(m, 0, false) : 0;
 }
 
 static double local(const struct model *m, double n)
@@ -524,26 +543,31 @@ static const struct {
  * @bytes: of the operation
  * @slice: bytes of a slice; 0: ZCOLL_SLICE_DEFAULT
  *
- * Return: ns; not a number where there is no form.
+ * Return: ns; not a number where there is no form, or the specification is out of range.
  */
 double zcoll_plan_estimate(const struct zcoll_plan_spec *spec,
 			   const struct zcoll_fabric *fabric, uint64_t bytes, uint64_t slice)
 {
 	const struct model model = {
 		.fabric = fabric, .slice = slice ? slice : ZCOLL_SLICE_DEFAULT,
-		.collective = spec->collective, .nodes = spec->nodes, .radix = spec->radix,
+		.collective = spec->collective, .nodes = spec->nodes,
+		/* zcoll_plan_make() takes a larger radix so, too */
+		.radix = spec->radix < spec->nodes || spec->nodes < 2 ? spec->radix : spec->nodes,
 		.levels = spec->levels,
 	};
+	double n = spec->collective == ZCOLL_BARRIER ? 0 : bytes;
 	unsigned int i;
 
+	if (!spec->nodes || spec->nodes > ZCOLL_PLAN_MAX_NODES || spec->radix == 1)
+		return NAN;
 	for (i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
 		if (!strcmp(forms[i].algo, spec->algo))
-			return forms[i].time(&model, spec->collective == ZCOLL_BARRIER ? 0 : bytes);
+			return forms[i].time(&model, n) + agreeing(&model, spec);
 	return NAN;
 }
 
 /**
- * zcoll_plan_bound - what plans are compared with
+ * zcoll_plan_bound - the yardstick: a time that plans are compared with
  * @collective: ZCOLL_ALLREDUCE ...
  * @nodes: nodes
  * @fabric: fabric

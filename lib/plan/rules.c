@@ -30,6 +30,7 @@ struct search {
 	struct zc_choice *choice;
 	char *at;
 	size_t at_len;
+	unsigned int collective;	/* whose rules are being read */
 	int found;
 };
 
@@ -80,13 +81,29 @@ static int read_choice(const struct zc_doc *doc, const char *at, json_t *rule,
 	*choice = (struct zc_choice){ .algo = zc_choice_algorithm(name, strlen(name)) };
 	if (!choice->algo)
 		return zc_doc_bad(doc, at, "\"alg\": no algorithm \"%.40s\"", name);
-	if (zc_doc_uint(doc, at, rule, "radix", 1, ZCOLL_PLAN_MAX_NODES, &radix) ||
+	if (zc_doc_uint(doc, at, rule, "radix", ZC_RADIX_MIN, ZCOLL_PLAN_MAX_NODES, &radix) ||
 	    zc_doc_uint(doc, at, rule, "aggregators", 1, ZCOLL_PLAN_MAX_NODES, &aggregators) ||
 	    zc_doc_uint(doc, at, rule, "slice", 1, ZC_SLICE_MAX, &choice->slice))
 		return -EINVAL;
 	choice->radix = radix;
 	choice->aggregators = aggregators;
 	return read_levels(doc, at, json_object_get(rule, "levels"), choice);
+}
+
+/* Has the algorithm what the rule is for, and the parameters that it gives? */
+static int choice_makes_sense(const struct zc_doc *doc, const char *at, uint32_t collective,
+			      const struct zc_choice *choice)
+{
+	struct zcoll_plan_spec spec = {
+		.algo = choice->algo, .collective = collective, .radix = choice->radix,
+		.aggregators = choice->aggregators,
+	};
+	char why[ZCOLL_TEXT_MAX];
+
+	memcpy(spec.levels, choice->levels, sizeof(spec.levels));
+	if (zc_plan_wants(&spec, why, sizeof(why)))
+		return zc_doc_bad(doc, at, "%s", why);
+	return 0;
 }
 
 static int read_rule(struct search *search, const char *at, json_t *rule, int comm_fits)
@@ -104,7 +121,8 @@ static int read_rule(struct search *search, const char *at, json_t *rule, int co
 	if (zc_doc_object(search->doc, at, rule, keys))
 		return -EINVAL;
 	fits = in_range(search->doc, at, rule, "msg", INT64_MAX, search->query->bytes);
-	if (fits < 0 || read_choice(search->doc, at, rule, &choice))
+	if (fits < 0 || read_choice(search->doc, at, rule, &choice) ||
+	    choice_makes_sense(search->doc, at, search->collective, &choice))
 		return -EINVAL;
 	if (fits && comm_fits && !search->found) {
 		search->found = 1;
@@ -114,7 +132,7 @@ static int read_rule(struct search *search, const char *at, json_t *rule, int co
 	return 0;
 }
 
-static int read_comm(struct search *search, const char *at, json_t *comm, int wanted)
+static int read_comm(struct search *search, const char *at, json_t *comm)
 {
 	static const struct zc_doc_key keys[] = {
 		{ "comm_size_min", JSON_INTEGER, 0 }, { "comm_size_max", JSON_INTEGER, 0 },
@@ -132,9 +150,10 @@ static int read_comm(struct search *search, const char *at, json_t *comm, int wa
 			search->query->nodes);
 	if (fits < 0)
 		return fits;
+	fits = fits && search->collective == search->query->collective;
 	json_array_foreach(json_object_get(comm, "rules"), i, rule) {
 		snprintf(rule_at, sizeof(rule_at), "%s/rules/%zu", at, i);
-		err = read_rule(search, rule_at, rule, fits && wanted);
+		err = read_rule(search, rule_at, rule, fits);
 		if (err)
 			return err;
 	}
@@ -144,19 +163,18 @@ static int read_comm(struct search *search, const char *at, json_t *comm, int wa
 static int read_collective(struct search *search, const char *name, json_t *comms)
 {
 	char at[ZC_DOC_AT];
-	unsigned int collective;
 	json_t *comm;
 	size_t i;
 	int err;
 
-	if (zcoll_collective_parse(name, &collective))
+	if (zcoll_collective_parse(name, &search->collective))
 		return zc_doc_bad(search->doc, "/collectives", "no collective \"%.40s\"", name);
 	snprintf(at, sizeof(at), "/collectives/%s", name);
 	if (!json_is_array(comms))
 		return zc_doc_bad(search->doc, at, "should be an array of ranges of sizes");
 	json_array_foreach(comms, i, comm) {
 		snprintf(at, sizeof(at), "/collectives/%s/%zu", name, i);
-		err = read_comm(search, at, comm, collective == search->query->collective);
+		err = read_comm(search, at, comm);
 		if (err)
 			return err;
 	}

@@ -61,6 +61,17 @@ static int judge(const struct zcoll_plan_query *query, const struct zcoll_plan *
 	return 0;
 }
 
+/* A generator's text begins with its name, which the candidate has */
+static const char *without_name(const char *text, const char *algo)
+{
+	size_t len = strlen(algo);
+
+	if (strncmp(text, algo, len) || !strchr(": ", text[len]))
+		return text;
+	text += len;
+	return text + strspn(text, ": ");
+}
+
 /* Fill a candidate whose algorithm and parameters are set; the slice too unless 0 */
 static int appraise(const struct zcoll_plan_query *query, const struct zcoll_fabric *fabric,
 		    struct zcoll_plan_candidate *candidate)
@@ -82,7 +93,7 @@ static int appraise(const struct zcoll_plan_query *query, const struct zcoll_fab
 					    candidate->slice);
 	err = zcoll_plan_make(&candidate->spec, &plan, error, sizeof(error));
 	if (err)
-		return refuse(candidate, "%s", error);
+		return refuse(candidate, "%s", without_name(error, candidate->spec.algo));
 	err = judge(query, plan, candidate);
 	zcoll_plan_free(plan);
 	return err;
@@ -144,7 +155,7 @@ static void sort(struct zcoll_plan_choice *choice)
 
 /* ---- who decides ---- */
 
-/* Somebody has chosen; @who is named in errors */
+/* Somebody has chosen; @who is named in errors, and the algorithm where a rule has it */
 static int take(const struct zcoll_plan_query *query, struct zcoll_plan_choice *choice,
 		uint32_t by, const struct zc_choice *wanted, const char *who, char *error,
 		size_t error_len)
@@ -161,7 +172,9 @@ static int take(const struct zcoll_plan_query *query, struct zcoll_plan_choice *
 	snprintf(choice->why, sizeof(choice->why), "%s", who);
 	err = appraise(query, &choice->fabric, best);
 	if (err)
-		snprintf(error, error_len, "%s: %s: %s", who, wanted->algo, best->refused);
+		snprintf(error, error_len, "%s: %s%s%s", who,
+			 by == ZCOLL_BY_RULES ? wanted->algo : "",
+			 by == ZCOLL_BY_RULES ? ": " : "", best->refused);
 	return err;
 }
 
@@ -179,6 +192,14 @@ static int take_text(const struct zcoll_plan_query *query, struct zcoll_plan_cho
 	return take(query, choice, by, &wanted, who, error, error_len);
 }
 
+/* An environment variable; one that is empty is as good as none */
+static const char *variable(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? value : NULL;
+}
+
 /* ZCOLL_PLAN_REDUCE_SCATTER and the like, or ZCOLL_PLAN; NULL: neither is set */
 static const char *from_environment(uint32_t collective, char name[NAME_LEN])
 {
@@ -188,11 +209,11 @@ static const char *from_environment(uint32_t collective, char name[NAME_LEN])
 	snprintf(name, NAME_LEN, "ZCOLL_PLAN_%s", zcoll_collective_name(collective));
 	for (i = 0; name[i]; i++)
 		name[i] = name[i] == '-' ? '_' : toupper((unsigned char)name[i]);
-	value = getenv(name);
+	value = variable(name);
 	if (value)
 		return value;
 	snprintf(name, NAME_LEN, "ZCOLL_PLAN");
-	return getenv(name);
+	return variable(name);
 }
 
 /* Return: 1: a rule has decided; 0: there is none; or a negative errno */
@@ -200,7 +221,7 @@ static int take_rule(const struct zcoll_plan_query *query, struct zcoll_plan_cho
 		     char *error, size_t error_len)
 {
 	const struct zc_rule_query wanted = { query->collective, query->nodes, query->bytes };
-	const char *path = query->rules ? query->rules : getenv("ZCOLL_RULES");
+	const char *path = query->rules ? query->rules : variable("ZCOLL_RULES");
 	struct zc_choice rule;
 	char at[ZCOLL_TEXT_MAX / 2], who[ZCOLL_TEXT_MAX];
 	int err;
@@ -240,9 +261,11 @@ static int decide(const struct zcoll_plan_query *query, struct zcoll_plan_choice
 	const char *text;
 	int err;
 
-	if (query->choice)
-		return take_text(query, choice, ZCOLL_BY_CALL, query->choice, "the call", error,
+	if (query->choice) {
+		snprintf(who, sizeof(who), "choice %.100s", query->choice);
+		return take_text(query, choice, ZCOLL_BY_CALL, query->choice, who, error,
 				 error_len);
+	}
 	text = from_environment(query->collective, name);
 	if (text) {
 		snprintf(who, sizeof(who), "%s=%.100s", name, text);
@@ -260,7 +283,7 @@ static int decide(const struct zcoll_plan_query *query, struct zcoll_plan_choice
 static int get_fabric(const struct zcoll_plan_query *query, struct zcoll_fabric *fabric,
 		      char *error, size_t error_len)
 {
-	const char *where = getenv("ZCOLL_FABRIC");
+	const char *where = variable("ZCOLL_FABRIC");
 	char why[ZCOLL_TEXT_MAX];
 	int err;
 
@@ -288,13 +311,17 @@ static int query_bad(const struct zcoll_plan_query *query, char *error, size_t e
 		what = "no such collective";
 	else if (!query->nodes || query->nodes > ZCOLL_PLAN_MAX_NODES)
 		what = "nodes should be 1 to 65536";
-	else if (!query->element || query->bytes % query->element)
-		what = "bytes should be a multiple of the element's";
+	else if (!query->element)
+		what = "an element has at least one byte";
 	else if (query->flags & ~ZCOLL_PLAN_FLAGS || query->output > 1)
 		what = "a flag that is not known";
-	if (!what)
+	if (what)
+		snprintf(error, error_len, "%s", what);
+	else if (query->bytes % query->element)
+		snprintf(error, error_len, "%llu bytes are not a multiple of an element's %u",
+			 (unsigned long long)query->bytes, query->element);
+	else
 		return 0;
-	snprintf(error, error_len, "%s", what);
 	return -EINVAL;
 }
 

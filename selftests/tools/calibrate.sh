@@ -49,11 +49,29 @@ writes_file() {
 two_processes() {
 	local port answer
 	port=$(free_port)
-	calibrate --listen "127.0.0.1:$port" &
+	calibrate --listen "127.0.0.1:$port" 2>listener &
 	answer=$!
 	listening "$port" || return 1
 	run calibrate --peer "127.0.0.1:$port" --time 200ms -o peer.json
-	is 0 "$status" && positive peer.json && wait "$answer" && grep -q "127.0.0.1:$port" peer.json
+	is 0 "$status" && positive peer.json && wait "$answer" &&
+		grep -q "127.0.0.1:$port" peer.json && grep -q "listening at 127.0.0.1:$port" listener &&
+		grep -q "127.0.0.1 measures" listener && grep -q "127.0.0.1 has measured" listener
+}
+
+# A file that cannot be written is told before an hour is spent
+file_first() {
+	local begin=$SECONDS
+	fails "no/such: No such file" "$zcoll" calibrate --time 1h -o no/such &&
+		[ $((SECONDS - begin)) -le 4 ]
+}
+
+# What was in the file goes when there is something better, and not before
+file_replaced() {
+	seq 10000 >old.json
+	fails "Connection refused" "$zcoll" calibrate --peer "127.0.0.1:$(free_port)" -o old.json
+	is 10000 "$(wc -l <old.json)" || return 1
+	run calibrate --time 50ms -o old.json
+	is 0 "$status" && positive old.json
 }
 
 # A service that says something else, or nothing that makes sense
@@ -124,7 +142,12 @@ t "another service is not taken for a peer" stranger
 t "a peer that goes is told" peer_goes
 t "nobody there: told, with what to do" nobody
 t "a port in use is told" port_in_use
-t "a file that cannot be written is told" fails "no/such: No such file" "$zcoll" calibrate --time 50ms -o no/such
+t "a file that cannot be written is told at once" file_first
+t "a file is replaced when all is measured" file_replaced
+t "a full disk is told" fails "No space left" "$zcoll" calibrate --time 50ms -o /dev/full
+t "a port above 65535 is refused by a listener" refused "not a number from 1 to 65535" "$zcoll" calibrate --listen 99999
+t "and for a peer" refused "not a number from 1 to 65535" "$zcoll" calibrate --peer localhost:99999
+t "port 0 is refused" refused "not a number from 1 to 65535" "$zcoll" calibrate --listen 0
 t "a peer without a port" refused "not HOST:PORT" "$zcoll" calibrate --peer foo
 t "a time that is none" refused "not a time" "$zcoll" calibrate --time 0
 t "a listener measures nothing" refused "only answers" "$zcoll" calibrate --listen 1 --json

@@ -42,7 +42,7 @@ explains() {
 	run select_plan -N 12 --bytes 1M
 	is 0 "$status" && grep -q "^allreduce of 1048576 bytes by 12 nodes: " out &&
 		grep -q "^decided by cost: the least estimated time" out &&
-		grep -q "^fabric built-in" out && grep -q "^lower bound " out &&
+		grep -q "^fabric built-in" out && grep -q "^yardstick " out &&
 		grep -q " ring:slice=" out && grep -q "^to make it: zcoll plan make " out
 }
 
@@ -101,6 +101,37 @@ fabric_matters() {
 ordered_refuses() {
 	run select_plan -N 12 --ordered
 	is 0 "$status" && grep -q "circulant.* does not keep the fixed order" out
+}
+
+# What select tells of a plan that agrees is what the plan takes
+agreed_costs() {
+	local command ns
+	run select_plan -N 12 --bytes 8 --agreed --json
+	is 0 "$status" || return 1
+	ns=$(json best.time_ns)
+	command=$(json make)
+	# shellcheck disable=SC2086 # words of a command
+	"$zcoll" ${command#zcoll } >plan.json || return 1
+	run "$zcoll" plan cost plan.json --bytes 8 --json
+	python3 -c 'import sys; a, b = map(float, sys.argv[1:]); print(a, b)
+sys.exit(abs(a / b - 1) > 0.1)' "$ns" "$(json time_ns)"
+}
+
+# No choice of radix 1 runs for ever
+radix_1() {
+	local algo
+	for algo in recursive-doubling knomial circulant bruck aggregator; do
+		fails "from 2 to 65536" timeout 10 "$zcoll" plan select -N 12 --choice "$algo:radix=1" &&
+			ZCOLL_PLAN="$algo:radix=1" fails "from 2 to 65536" timeout 10 "$zcoll" plan select -N 12 &&
+			refused "--radix" timeout 10 "$zcoll" plan make "$algo" -N 12 --radix 1 || return 1
+	done
+}
+
+levels_both_ways() {
+	"$zcoll" plan make hierarchical -N 12 --levels 4,3 >comma.json &&
+		"$zcoll" plan make hierarchical -N 12 --levels 4x3 | cmp - comma.json &&
+		run select_plan -N 12 --choice hierarchical:levels=4x3 && is 0 "$status" &&
+		fails "such as levels=4x3" "$zcoll" plan select -N 12 --choice hierarchical:levels=4,3
 }
 
 # --------------------------------------------------------------------- cost
@@ -163,6 +194,7 @@ schema_is_right() {
 	wrong(lambda r: rule(r).pop("alg"))
 	wrong(lambda r: rule(r).update(alg="rnig"))
 	wrong(lambda r: rule(r).update(slice=0))
+	wrong(lambda r: rule(r).update(radix=1))
 	wrong(lambda r: rule(r).update(levels=[1, 2, 3, 4, 5]))
 	wrong(lambda r: rule(r).update(other=1))
 	EOF
@@ -190,6 +222,11 @@ t "then the rules, where one fits" rules_decide
 t "levels of a rule become those of the command" levels_of_rules
 t "the fabric matters" fabric_matters
 t "--ordered refuses what does not keep the order" ordered_refuses
+t "--agreed is in the estimate" agreed_costs
+t "radix 1 is refused, by choice, environment and make" radix_1
+t "levels are written 4x3, for make also 4,3" levels_both_ways
+t "bytes that are not whole elements" refused "--bytes 6 is not a multiple of --element 4" "$zcoll" plan select -N 2 --bytes 6
+t "a choice that cannot be is named as it was typed" fails "choice ring:radix=3: has no radix" "$zcoll" plan select -N 12 --choice ring:radix=3
 t "cost: LogGOPSim's 22000 ns" cost_golden
 t "cost: a ring's rounds, bytes and time" cost_table
 for algo in pairwise circulant bruck hierarchical; do

@@ -138,6 +138,12 @@ draws_summary() {
 		! grep -q 'class="life"' pic.svg && grep -q '64 messages: 0&gt;' pic.svg
 }
 
+# Labels of a round that are at the same height keep apart
+labels_apart() {
+	plan make pairwise -N 8 | plan show - --svg pic.svg
+	sed -nE 's/^<text class="label" x="([0-9]+)" y="([0-9]+)".*/\2 \1/p' pic.svg | sort -n -k1 -k2 |
+		awk '$1 == y && $2 - x < 8 { exit 1 } { y = $1; x = $2; n++ } END { if (!n) exit 1 }'
+}
 draws_to_stdout() { plan show ring.json --svg - | cmp - <(plan show ring.json --svg p.svg && cat p.svg); }
 names_are_escaped() {
 	sed '/"id"/d; s/"name": "[^"]*"/"name": "<\&>"/' ring.json >odd.json
@@ -153,6 +159,14 @@ page_shows_it() {
 }
 page_picture() { plan make ring -N 4 | plan show - --svg pic.svg && cmp "$docs/ring.svg" pic.svg; }
 page_hand_made() { block 4 "$docs/plans.md" >chain.json && plan check chain.json >facts && cmp <(block 5 "$docs/plans.md") facts; }
+# The linear all-reduce; with one step as the match of two sends of a node it is refused
+page_linear() {
+	block 6 "$docs/plans.md" >linear.json && plan check linear.json || return 1
+	sed 's/"match": 8/"match": 7/; s/"step": 7\(.*\)"first": 1, "last": 1/"step": 7\1"first": 1/; /"step": 8,/d
+		s/\("step": 7.*\),$/\1/' linear.json >shared.json
+	fails "steps 5 and 6 of node 0 both name step 7 as their match" plan check shared.json &&
+		fails "zcoll plan check" plan cost shared.json
+}
 
 # The table of errors is that of the header
 page_errors() {
@@ -215,7 +229,9 @@ completes() {
 	is "show" "$(completed zcoll plan sh)" && is "ring" "$(completed zcoll plan make ri)" &&
 		is "reduce-scatter reduce" "$(completed zcoll plan make ring --coll red)" &&
 		is "--levels" "$(completed zcoll plan make --lev)" &&
-		is "ring.json" "$(completed zcoll plan check rin)"
+		is "ring.json" "$(completed zcoll plan check rin)" &&
+		is "--fabric" "$(completed zcoll plan select --f)" &&
+		is "" "$(completed zcoll sim sweep --algo)"
 }
 
 # ------------------------------------------------------------------ refused
@@ -255,6 +271,7 @@ t "show: lines fit a terminal" fits_terminal
 t "show: a plan too large to be shown says so" shows_large
 t "show: a plan that never ends says so" shows_loop
 t "show: a node that is not there is refused" refused "--node 8: the plan has nodes 0 to 7" plan show ring.json --node 8
+t "show: the labels of a picture do not lie on each other" labels_apart
 t "show: --svg with --json is refused" refused "only one of" plan show ring.json --json --svg x
 t "show: a file is required" refused "which plan?" plan show
 t "show: a missing file is named" fails "none.json: No such file" plan show none.json
@@ -274,6 +291,7 @@ t "plans.md: the ring is what make prints" page_example_is_made
 t "plans.md: it is shown as show does" page_shows_it
 t "plans.md: its picture is what show draws" page_picture
 t "plans.md: the plan made by hand is right, as told" page_hand_made
+t "plans.md: the linear one is right; a match that is shared is refused" page_linear
 t "plans.md: the errors are those of the header" page_errors
 t "plans.md: all keys are told" page_keys
 t "the manual pages format without a warning" manual_formats

@@ -124,11 +124,55 @@ reads_plan() {
 		"$zcoll" sim --plan ring.json --bytes 6K --checked 1 >out && grep -q "^nodes: 6" out
 }
 
+trace_to_stdout() {
+	"$zcoll" sim --algo ring -N 4 --trace - >out.json && python3 -m json.tool out.json >/dev/null &&
+		[ ! -e ./- ]
+}
+
+fabric_is_loggp() {
+	"$zcoll" sim --algo ring -N 4 --loggp 2500,1500,1000,6,2 >one &&
+		"$zcoll" sim --algo ring -N 4 --fabric 2500,1500,1000,6,2 | cmp - one
+}
+
+# Times of other runs can be compared only if these are known
+says_costs() {
+	"$zcoll" sim --algo ring -N 4 --bytes 1M --slice 64K --contention nic >out &&
+		grep -q "^slice: 65536$" out && grep -q "^contention: nic$" out &&
+		grep -q "^time: .* us$" out
+}
+
+says_why_unchecked() {
+	"$zcoll" sim --algo ring -N 64 --bytes 4M >out &&
+		grep -q "^checked: no (takes [0-9]* MiB, more than 64; --checked 1 does it)" out
+}
+
+hints() {
+	run "$zcoll" sim --algo ring -N 4 --topology torus:2x3
+	is 0 "$status" && grep -q "changes nothing without --hop or --contention nic" err &&
+		grep -q "2 places of the torus stay empty" err
+	run "$zcoll" sim --algo ring -N 6 --topology torus:2x3 --hop 100ns
+	is 0 "$status" && is "" "$(cat err)"
+}
+
+help_of_sweep() {
+	"$zcoll" help sim sweep >one && "$zcoll" sim sweep --help | cmp - one &&
+		grep -q -- --factor one
+}
+
 # ------------------------------------------------------------------ faults
 
 death_is_told() {
 	run "$zcoll" sim --algo ring -N 8 --bytes 8K --ops 4 --window 2 --kill 3@100
-	is 0 "$status" && grep -q "^dead_nodes: 1" out && grep -q "^first_error: Host is down" out
+	is 0 "$status" && grep -q "^dead_nodes: 1" out && grep -q "^first_error: Host is down" out &&
+		grep -q "^first_error_node: [0-7]$" out && ! grep -q "^first_error_node: 3" out
+}
+
+# No node has a result: that took no time of 0
+no_result_no_time() {
+	run "$zcoll" sim --algo ring -N 4 --kill 1@3
+	is 0 "$status" && ! grep -q "^time" out &&
+		! "$zcoll" sim --algo ring -N 4 --kill 1@3 --runs 3 | grep "_ns: 0" &&
+		"$zcoll" sim --algo ring -N 4 --kill 1@3 --json | grep -q '"time_ns": null'
 }
 
 abort_is_told() {
@@ -151,9 +195,15 @@ one_case_is_the_campaigns() {
 
 sweep() {
 	run "$zcoll" sim sweep -N 2,5 --max 32K --svg sweep.svg
-	is 0 "$status" && grep -q "^lower bound" out && grep -q "^ring" out &&
+	is 0 "$status" && grep -q "^yardstick" out && grep -q "^ring" out &&
 		grep -q "^beyond 1.25 of both terms: [0-9]* of 10 cases" out &&
 		python3 -c 'import xml.dom.minidom; xml.dom.minidom.parse("sweep.svg")'
+}
+
+# The legend has what is drawn, and what is selected, and no two lines look the same
+legend() {
+	! grep -q ">aggregator<" sweep.svg && grep -q ">selected<" sweep.svg &&
+		is "" "$(sed -nE 's/.*h24" (.*)\/><text.*/\1/p' sweep.svg | sort | uniq -d)"
 }
 
 # Where few rounds and few bytes meet, and where segments differ by an element
@@ -182,6 +232,25 @@ bad_loggp() { sim "--loggp" --algo ring -N 4 --loggp 1,2; }
 bad_chance() { sim "probability" --algo ring -N 4 --drop 2; }
 too_much_memory() { sim "take fewer" --algo ring -N 4096 --bytes 1G --checked 1; }
 two_plans() { sim "which of them" --algo ring --plan x -N 4; }
+no_unit() { sim "which unit? Such as 100ns" --algo ring -N 4 --jitter 100; }
+sizes_and_bytes() { sim "which of them" --algo ring -N 2 --sizes 1,2 --bytes 7; }
+inplace_of_many() { sim "one rank, not 3" --algo ring -N 4 --ranks 3 --inplace; }
+sweep_json() {
+	"$zcoll" sim sweep -N 2,5 --min 8 --max 64 --json >out.json && python3 - <<-EOF
+		import json
+		cases = json.load(open("out.json"))
+		assert [(c["nodes"], c["bytes"]) for c in cases] == [(2, 8), (2, 64), (5, 8), (5, 64)]
+		assert all(c["times_ns"]["ring"] > 0 and c["yardstick_ns"] > 0 for c in cases)
+		EOF
+}
+faults_json() {
+	"$zcoll" sim faults --seeds 1..50 --json | python3 -c 'import json, sys
+got = json.load(sys.stdin)
+assert got["cases"] + got["skipped"] == 50 and got["wrong"] == 0 and got["ended_well"] > 0'
+}
+typo() { sim "did you mean 'faults'" fualts; }
+stranger() { sim "faults and sweep" everything; }
+sweep_option() { sim "help sim sweep" sweep --nonsense; }
 no_file() { fails "No such file" "$zcoll" sim --plan nowhere.json; }
 bad_seeds() { refused "not A..B" "$zcoll" sim faults --seeds 9..1; }
 trace_of_many() { refused "one seed" "$zcoll" sim faults --seeds 1..2 --trace x; }
@@ -201,15 +270,26 @@ t "the trace is JSON" trace_is_json
 t "the trace has messages, arrows, names and ends" trace_has_all
 t "--json is JSON, and has what it should" json
 t "a plan from a file" reads_plan
+t "a trace to standard output" trace_to_stdout
+t "--fabric and --loggp are the same" fabric_is_loggp
+t "the report says slice and contention" says_costs
+t "the report says why elements were not checked" says_why_unchecked
+t "a topology without effect is told" hints
+t "help has sweep's options" help_of_sweep
 t "a death ends operations with an error" death_is_told
+t "without a result there is no time" no_result_no_time
 t "an abort ends operations with an error" abort_is_told
 t "$seeds random cases with faults: no hang, no wrong result" campaign
 t "one case alone is the one in the campaign" one_case_is_the_campaigns
 t "a sweep prints a table and draws SVG" sweep
-t "what is selected is near the bound, also for uneven segments" selected_is_near
+t "each line of a sweep looks different, and is drawn" legend
+t "a sweep as JSON" sweep_json
+t "a campaign as JSON" faults_json
+t "what is selected is near the yardstick, also for uneven segments" selected_is_near
 for f in no_algorithm no_nodes bad_algorithm bad_collective bad_root bad_window bad_topology \
 	small_torus bad_dtype bad_sizes bad_kill dead_stranger bad_loggp bad_chance \
-	too_much_memory two_plans no_file bad_seeds trace_of_many bad_sweep; do
+	too_much_memory two_plans no_unit sizes_and_bytes inplace_of_many typo stranger \
+	sweep_option no_file bad_seeds trace_of_many bad_sweep; do
 	t "refused: $f" "$f"
 done
 tap_end

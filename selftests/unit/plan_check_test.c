@@ -77,35 +77,36 @@ static void test_pairs(void)
 
 	plan->steps[0].match = 3;
 	wrong(plan, "a message with another segment than is expected",
-	      "node 0, step 0 (send), iteration 0: 1 segments from 0 on are sent, but node 1 "
+	      "node 0, step 0 (send), turn 0: 1 segments from 0 on are sent, but node 1 "
 	      "expects 1 from 2 on in step 3 (fold)");
 	plan = plan_ring3();
 	plan->steps[3].first = 1;
 	wrong(plan, "a message to a node that does not take part",
-	      "node 2, step 2 (send), iteration 0: node 0 does not take part in step 3 (fold), "
+	      "node 2, step 2 (send), turn 0: node 0 does not take part in step 3 (fold), "
 	      "which is to receive this");
 	plan = plan_ring3();
 	plan->steps[1].dist = 1;
 	wrong(plan, "a message that is expected from another node",
-	      "node 0, step 0 (send), iteration 0: node 1, the peer, has node 2 as its peer in "
+	      "node 0, step 0 (send), turn 0: node 1, the peer, has node 2 as its peer in "
 	      "step 1 (fold), the other side of this");
 	plan = plan_ring3();
 	plan->steps[2].first = 1;
 	wrong(plan, "a message that nobody sends",
-	      "node 1, step 3 (fold), iteration 0: nobody sends this: node 0 takes part in no "
+	      "node 1, step 3 (fold), turn 0: nobody sends this: node 0 takes part in no "
 	      "step whose match is this one");
 	plan = plan_ring3();
 	wrong(plan_append(plan, plan->steps[0]), "a message that is sent twice",
-	      "node 0, step 1 (fold), iteration 0: this is sent twice: by steps 0 and 6 of node 2");
+	      "node 0, step 1 (fold), turn 0: steps 0 and 6 of node 2 both name step 1 as "
+	      "their match");
 	plan = plan_ring3();
 	plan->steps[0].dist = 0;
 	wrong(plan, "a message to itself",
-	      "node 0, step 0 (send), iteration 0: its peer, segment or scratch place is out of "
+	      "node 0, step 0 (send), turn 0: its peer, segment or scratch place is out of "
 	      "range");
 	plan = plan_ring3();
 	plan->steps[0].radix = 4;
 	wrong(plan, "a message from a node that has no peer",
-	      "node 0, step 1 (fold), iteration 0: node 2 has no peer or segment in step 0 "
+	      "node 0, step 1 (fold), turn 0: node 2 has no peer or segment in step 0 "
 	      "(send), the other side of this");
 }
 
@@ -115,12 +116,12 @@ static void test_local_rules(void)
 
 	memset(&plan->steps[5].after[0], 0, sizeof(plan->steps[5].after[0]));
 	wrong(plan, "a place written while a SEND may be reading it",
-	      "node 0, step 5 (deliver), iteration 0: segment 0: not ordered after an earlier "
-	      "access to the same place");
+	      "node 0, step 5 (deliver), turn 0: segment 0: not ordered after an earlier "
+	      "access to the same place, by step 0 (send), turn 0: one of the two must wait");
 	plan = plan_ring3();
 	plan->steps[4].flags = ZCOLL_STEP_FIRST;
 	wrong(plan, "inputs used twice",
-	      "node 0, step 4 (send), iteration 0: segment 1: the local inputs have been used");
+	      "node 0, step 4 (send), turn 0: segment 1: the local inputs have been used");
 }
 
 static void test_values(void)
@@ -141,7 +142,7 @@ static void test_values(void)
 	wrong(plan, "a broken promise of order",
 	      "the plan promises the fixed tree's order, but reduces in this one: ((0+3)+(1+2))");
 	wrong(plan_exchanges(ZCOLL_PEER_ADD, 1, -1), "a contribution that comes twice",
-	      "node 0, step 4 (fold), iteration 0: segment 0 gets the contribution of node 3 a "
+	      "node 0, step 4 (fold), turn 0: segment 0 gets the contribution of node 3 a "
 	      "second time");
 	plan = plan_exchanges(ZCOLL_PEER_ADD, 2, -2);
 	plan->steps[3].first = plan->steps[4].first = 4;
@@ -180,14 +181,14 @@ static void test_deadlocks(void)
 	struct zcoll_plan *plan = plan_exchanges(ZCOLL_PEER_XOR, 2, 2);
 
 	wrong(PLAN(ZCOLL_BARRIER, 2, 1, barrier), "nodes that wait for each other",
-	      "node 1, step 1 (deliver), iteration 0: deadlock: this waits for node 0, step 0 "
-	      "(send), iteration 0, which waits for this");
+	      "node 1, step 1 (deliver), turn 0: deadlock: this waits for node 0, step 0 "
+	      "(send), turn 0, which waits for this");
 	plan->steps[2].after[0].mode = ZCOLL_AFTER_TURN;
 	wrong(plan, "nodes that wait for each other's slots",
 	      ", which waits for this, if there are more slices than slots");
 	plan = PLAN(ZCOLL_BROADCAST, 2, 1, broadcast);
 	plan->scratch = 1;
-	wrong(plan_copy(plan), "a DELIVER that is granted too late", "(send), iteration 0: deadlock");
+	wrong(plan_copy(plan), "a DELIVER that is granted too late", "(send), turn 0: deadlock");
 	memset(plan->steps[1].after, 0, sizeof(plan->steps[1].after));
 	right(plan, "the same that is granted at once");
 }

@@ -71,7 +71,8 @@ static void test_fabric_numbers(void)
 static void test_fabric_numbers_wrong(void)
 {
 	static const char *const texts[] = { "1", "1,2,3", "1,2,3,4,5,6", "-1,2,3,4",
-					     "1,2,3,4,", "1,,3,4", "1e99,2,3,4" };
+					     "1,2,3,4,", "1,,3,4", "1e99,2,3,4",
+					     "nan,0,0,0", "inf,0,0,0,0", "1,2,x,4" };
 	struct zcoll_fabric fabric;
 	unsigned int i;
 
@@ -103,7 +104,8 @@ static void test_fabric_file_wrong(void)
 	static const struct {
 		const char *text, *what;
 	} files[] = {
-		{ "", ":1:0: " },
+		{ "", ": is empty" },
+		{ " ", ":1:1: " },
 		{ "{\n\"zcoll_fabric\": 1,\n}", ":3:1: " },
 		{ "[]", "is an array, and should be an object" },
 		{ FABRIC(""), "\"latency_ns\" is missing" },
@@ -163,6 +165,18 @@ static void test_rules_wrong(void)
 		{ RULE("{\"alg\": \"ring\", \"slice\": 0}"),
 		  "\"slice\" is 0, and should be 1 to 1073741824" },
 		{ RULE("{\"alg\": \"knomial\", \"radix\": 70000}"), "\"radix\" is 70000" },
+		{ RULE("{\"alg\": \"knomial\", \"radix\": 1}"),
+		  "\"radix\" is 1, and should be 2 to 65536" },
+		{ RULE("{\"alg\": \"ring\", \"radix\": 4}"),
+		  ": /collectives/allreduce/0/rules/0: ring has no radix" },
+		{ RULE("{\"alg\": \"ring\", \"levels\": [2, 2]}"), ": ring has no levels" },
+		{ RULE("{\"alg\": \"ring\", \"aggregators\": 2}"), ": ring has no aggregators" },
+		{ RULES("\"broadcast\": [{\"rules\": [{\"alg\": \"pairwise\"}]}]"),
+		  ": /collectives/broadcast/0/rules/0: pairwise has no broadcast" },
+		{ RULE("{\"alg\": \"ring\", \"msg_size_min\": 5e3}"),
+		  "\"msg_size_min\" should be written as 5000" },
+		{ RULE("{\"alg\": \"ring\", \"msg_size_min\": 0.5}"),
+		  "\"msg_size_min\" is a number, and should be a whole number" },
 		{ RULE("{\"alg\": \"hierarchical\", \"levels\": [2, 2, 2, 2, 2]}"),
 		  "\"levels\" has 5 numbers, and may have 4" },
 		{ RULE("{\"alg\": \"hierarchical\", \"levels\": [2, \"x\"]}"),
@@ -262,18 +276,88 @@ static void test_authority_is_not_overruled(void)
 
 	setenv("ZCOLL_PLAN", "pairwise", 1);
 	ok(choose(&wanted) < 0, "what cannot be is an error, and not replaced");
-	has(error, "ZCOLL_PLAN=pairwise: pairwise: ", "which tells who wants it");
+	has(error, "ZCOLL_PLAN=pairwise: has no broadcast", "which tells who wants it, once");
 	setenv("ZCOLL_PLAN", "rign", 1);
 	is(choose(&wanted), -EINVAL, "a name that is wrong is an error");
 	has(error, "no algorithm \"rign\"; there are: ", "and tells which there are");
+	setenv("ZCOLL_PLAN", "", 1);
+	setenv("ZCOLL_RULES", "", 1);
+	setenv("ZCOLL_FABRIC", "", 1);
+	is(choose(&wanted), 0, "variables that are empty");
+	is(choice.by, ZCOLL_BY_COST, "count as not set");
+	unsetenv("ZCOLL_FABRIC");
+	unsetenv("ZCOLL_RULES");
 	unsetenv("ZCOLL_PLAN");
 	wanted.choice = "knomial:radix=x";
 	is(choose(&wanted), -EINVAL, "so is a parameter");
 	has(error, "\"radix=x\": should be radix=N", "and tells how it is written");
+	wanted.choice = "knomial:radix=65537";
+	choose(&wanted);
+	has(error, "choice knomial:radix=65537: \"radix=65537\": should be radix=N, from 2 to 65536",
+	    "and its range, and whose choice it is");
+	wanted.choice = "hierarchical:levels=2,4";
+	choose(&wanted);
+	has(error, "\"4\": should be radix=N, levels=AxB... (such as levels=4x3)",
+	    "levels have an x between them, which is told");
+	wanted.choice = "hierarchical:levels=2x4";
+	is(choose(&wanted), 0, "so they are taken");
+	wanted.choice = "hierarchical:levels=5x4";
+	choose(&wanted);
+	has(error, "choice hierarchical:levels=5x4: levels 5x4", "no name is told twice");
 	wanted.choice = "knomial:radix=4,slice=2M";
 	is(choose(&wanted), 0, "parameters that are right");
 	is(choice.best.spec.radix, 4, "are taken");
 	is(choice.best.slice, 2 << 20, "all of them");
+}
+
+/* A radix of 1 gets nowhere: no form or generator may be asked for it */
+static void radix_1_is_refused(const char *algo)
+{
+	struct zcoll_plan_query wanted = query(ZCOLL_ALLREDUCE, 12, 1024);
+	struct zcoll_plan_spec spec = { .size = sizeof(spec), .algo = algo, .nodes = 12,
+					.collective = ZCOLL_ALLREDUCE, .radix = 1 };
+	struct zcoll_plan *plan;
+	struct zcoll_fabric fabric;
+	char text[128];
+
+	zcoll_fabric_default(&fabric);
+	ok(isnan(zcoll_plan_estimate(&spec, &fabric, 1024, 0)), "%s: radix 1 has no time", algo);
+	is(zcoll_plan_make(&spec, &plan, error, sizeof(error)), -EINVAL, "and no plan");
+	snprintf(text, sizeof(text), "%s:radix=1", algo);
+	wanted.choice = text;
+	is(choose(&wanted), -EINVAL, "the call cannot choose it");
+	has(error, "\"radix=1\": should be radix=N, from 2 to 65536", "and is told the range");
+	wanted.choice = NULL;
+	setenv("ZCOLL_PLAN", text, 1);
+	is(choose(&wanted), -EINVAL, "nor the environment");
+	unsetenv("ZCOLL_PLAN");
+	snprintf(text, sizeof(text), RULE("{\"alg\": \"%s\", \"radix\": 1}"), algo);
+	wanted.rules = file_with(text);
+	is(choose(&wanted), -EINVAL, "nor a rule");
+}
+
+static void test_radix_1(void)
+{
+	const char *algo;
+	unsigned int i;
+
+	for (i = 0; (algo = zcoll_plan_algorithm(i)); i++)
+		radix_1_is_refused(algo);
+}
+
+static void test_estimate_out_of_range(void)
+{
+	struct zcoll_plan_spec spec = { .algo = "knomial", .collective = ZCOLL_BROADCAST };
+	struct zcoll_fabric fabric;
+
+	zcoll_fabric_default(&fabric);
+	ok(isnan(zcoll_plan_estimate(&spec, &fabric, 1024, 0)), "no nodes have no time");
+	spec.nodes = ZCOLL_PLAN_MAX_NODES + 1;
+	ok(isnan(zcoll_plan_estimate(&spec, &fabric, 1024, 0)), "nor have too many");
+	spec.nodes = 12;
+	spec.radix = UINT32_MAX;
+	ok(zcoll_plan_estimate(&spec, &fabric, 1024, 0) > 0,
+	   "a radix above the nodes is as good as all of them");
 }
 
 static void test_fabric_of_environment(void)
@@ -325,6 +409,7 @@ static void test_query(void)
 	is(choose(&wanted), -EINVAL, "no such collective");
 	wanted = query(ZCOLL_ALLREDUCE, 2, 5);
 	is(choose(&wanted), -EINVAL, "bytes that are not whole elements");
+	has(error, "5 bytes are not a multiple of an element's 4", "are told, with both numbers");
 	wanted = query(ZCOLL_ALLREDUCE, 2, 4);
 	wanted.size--;
 	is(choose(&wanted), -EINVAL, "a query of another version");
@@ -468,6 +553,30 @@ static void test_forms(void)
 	}
 }
 
+/* What agreement adds, in the forms and in the plans */
+static void test_forms_agreed(void)
+{
+	struct zcoll_plan_spec spec = { .size = sizeof(spec), .collective = ZCOLL_ALLREDUCE,
+					.nodes = 12, .flags = ZCOLL_PLAN_AGREED };
+	struct zcoll_fabric fabric;
+	struct zcoll_plan_cost cost;
+	struct zcoll_plan *plan;
+	unsigned int i;
+	double form;
+
+	zcoll_fabric_default(&fabric);
+	for (i = 0; (spec.algo = zcoll_plan_algorithm(i)); i++) {
+		if (zcoll_plan_make(&spec, &plan, error, sizeof(error)))
+			continue;
+		zcoll_plan_time(plan, &fabric, 1024, 0, &cost, error, sizeof(error));
+		zcoll_plan_free(plan);
+		form = zcoll_plan_estimate(&spec, &fabric, 1024, 0);
+		ok(fabs(form / cost.ns - 1) <= tolerance(spec.algo),
+		   "the form of %s knows the rounds of agreement: %.0f and %.0f ns", spec.algo,
+		   form, cost.ns);
+	}
+}
+
 /* ---- choices ---- */
 
 /* The goal: within 1.25 of ceil(log2 N) alpha + 2 (N-1)/N n G */
@@ -494,7 +603,7 @@ static void test_bound(void)
 			worst = fmax(worst, ratio);
 		}
 	}
-	ok(worst <= 1.25, "all choices are within %.2f of the bound", worst);
+	ok(worst <= 1.25, "all choices are within %.2f of the yardstick", worst);
 }
 
 int main(void)
@@ -518,6 +627,8 @@ int main(void)
 	test_rules_ranges();
 	test_authority();
 	test_authority_is_not_overruled();
+	test_radix_1();
+	test_estimate_out_of_range();
 	test_fabric_of_environment();
 	test_constraints();
 	test_query();
@@ -526,6 +637,7 @@ int main(void)
 	test_time_scales();
 	test_time_wrong_plan();
 	test_forms();
+	test_forms_agreed();
 	test_bound();
 	unlink(path);
 	return tap_end();

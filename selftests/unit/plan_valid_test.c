@@ -176,6 +176,18 @@ static void test_open_interrupted(struct image *image)
 	refused(err);
 }
 
+/* Two turns of a fold into the same accumulation, which no longer wait for each other */
+static void test_other_access(struct image *image)
+{
+	plan_flat(image);
+	memset(&image->plan->steps[FLAT_FOLD].after[1], 0, sizeof(struct zcoll_after));
+	image_seal(image);
+	is(check_at(image, 2), -EILSEQ, "turns in no order are refused");
+	is(why.turn, 1, "and the turn is named");
+	is(why.other_step, FLAT_FOLD, "and the step of the other access");
+	is(why.other_turn, 0, "and its turn");
+}
+
 int main(void)
 {
 	struct image image = image_new();
@@ -188,6 +200,7 @@ int main(void)
 	test_open_work(&image);
 	test_open_peers(&image);
 	test_open_interrupted(&image);
+	test_other_access(&image);
 	for (unsigned int n = 0; plan_spoil(&image, n, &fault); n++)
 		test_fault(&image, &fault);
 	image_free(&image);

@@ -141,13 +141,13 @@ TEST_F(plan, each_rule_has_its_errno_and_a_text)
 	}
 }
 
-TEST_F(plan, the_text_names_node_step_iteration_and_segment)
+TEST_F(plan, the_text_names_node_step_turn_and_segment)
 {
 	plan_flat(&self->image);
 	memset(&self->image.plan->steps[FLAT_FOLD].after[1], 0, sizeof(struct zcoll_after));
 	image_seal(&self->image);
 	EXPECT_EQ(-EILSEQ, check_at(self->ep[0], &self->image, 2, self->text));
-	EXPECT_STREQ("rank 0: plan: flat: node 2: step 4: iteration 1: segment or place 0: not ordered after an earlier access to the same place",
+	EXPECT_STREQ("rank 0: plan: flat: node 2: step 4: turn 1: segment or place 0: not ordered after an earlier access to the same place, by step 4, turn 0",
 		     self->text);
 }
 

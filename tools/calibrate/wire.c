@@ -22,6 +22,7 @@
 #include "calibrate.h"
 #include "../cmd.h"
 #include "../msg.h"
+#include "../parse.h"
 
 static const char hello[] = "zcoll calibrate 1\n";
 
@@ -124,6 +125,15 @@ void wire_close(struct wire *wire)
 	free(wire->buffer);
 }
 
+/* getaddrinfo() takes any number, and keeps the lower 16 bits */
+static int bad_port(const char *option, const char *text, const char *port)
+{
+	uint64_t value;
+
+	return parse_uint(port, 1, 65535, &value) ?
+	       usage("%s %s: the port is not a number from 1 to 65535", option, text) : 0;
+}
+
 /* "host:port" or "[address]:port"; cuts @text. Returns the port, NULL: there is none */
 static char *split_port(char *text, char **host)
 {
@@ -171,6 +181,8 @@ int wire_connect(struct wire *wire, const char *host_port)
 	port = split_port(text, &host);
 	if (!port)
 		return usage("--peer %s: not HOST:PORT", host_port);
+	if (bad_port("--peer", host_port, port))
+		return STATUS_USAGE;
 	err = getaddrinfo(host, port, &hints, &list);
 	if (err)
 		return failed("%s: %s", host_port, gai_strerror(err));
@@ -211,7 +223,8 @@ static int accept_one(struct wire *wire, int listener, uint64_t wait_ns)
 		fd = accept4(listener, (struct sockaddr *)&from, &len, SOCK_CLOEXEC);
 	close(listener);
 	if (n == 0)
-		return failed("nobody has connected");
+		return failed("nobody has connected in %u s",
+			      (unsigned int)(wait_ns / 1000000000));
 	if (fd < 0)
 		return failed("accept: %s", strerror(errno));
 	if (getnameinfo((struct sockaddr *)&from, len, wire->peer, sizeof(wire->peer), NULL, 0,
@@ -232,13 +245,18 @@ int wire_accept(struct wire *wire, const char *port, uint64_t wait_ns)
 	*wire = (struct wire){ .fd = -1 };
 	snprintf(text, sizeof(text), "%s", port);
 	number = strchr(text, ':') ? split_port(text, &host) : text;
-	err = number ? getaddrinfo(host, number, &hints, &list) : EAI_NONAME;
+	if (!number)
+		return usage("--listen %s: not [HOST:]PORT", port);
+	if (bad_port("--listen", port, number))
+		return STATUS_USAGE;
+	err = getaddrinfo(host, number, &hints, &list);
 	if (err)
-		return usage("--listen %s: not [HOST:]PORT: %s", port, gai_strerror(err));
+		return failed("--listen %s: %s", port, gai_strerror(err));
 	fd = listen_at(list);
 	freeaddrinfo(list);
 	if (fd < 0)
 		return failed("--listen %s: %s", port, strerror(errno));
+	msg("listening at %s, for %u minutes", port, (unsigned int)(wait_ns / 60000000000ULL));
 	return accept_one(wire, fd, wait_ns);
 }
 

@@ -9,6 +9,7 @@
 #include "../cmd.h"
 #include "../msg.h"
 #include "options.h"
+#include "patience.h"
 #include "plan.h"
 
 enum { OPT_WINDOW = 256, OPT_SLOTS, OPT_ALL, OPT_JSON };
@@ -70,8 +71,12 @@ static int check(const char *path, const struct zcoll_plan *plan,
 {
 	char error[ZCOLL_TEXT_MAX] = "";
 	struct zcoll_plan_facts facts;
+	int err;
 
-	if (zcoll_plan_check(plan, limits, &facts, error, sizeof(error))) {
+	patience_begin("proving");
+	err = zcoll_plan_check(plan, limits, &facts, error, sizeof(error));
+	patience_end();
+	if (err) {
 		if (json)
 			plan_print_json(json_pack("{sb ss}", "right", 0, "error", error));
 		return failed("%s: %s", path, error);

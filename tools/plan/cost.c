@@ -2,6 +2,7 @@
 /*
  * zcoll plan cost: rounds, bytes and estimated time of a plan.
  */
+#include <errno.h>
 #include <getopt.h>
 #include <jansson.h>
 #include <stdbool.h>
@@ -11,6 +12,7 @@
 #include "../msg.h"
 #include "../parse.h"
 #include "options.h"
+#include "patience.h"
 #include "plan.h"
 
 static const char help[] =
@@ -18,7 +20,7 @@ static const char help[] =
 "\n"
 "Tells what a plan costs on a fabric: rounds, messages, bytes, and the time from the\n"
 "begin at all nodes until the last has its results, by carrying the plan out on paper\n"
-"with LogGP costs; and how often what no plan can do without. FILE is as for\n"
+"with LogGP costs; and how often the yardstick of `zcoll plan select`. FILE is as for\n"
 "`zcoll plan check`; - is standard input. It should be a plan that is right: cost does\n"
 "not prove that.\n"
 "\n"
@@ -51,10 +53,11 @@ struct cost_options {
 static void print_cost(const struct cost_options *o, const struct zcoll_plan *plan,
 		       const struct zcoll_plan_cost *cost)
 {
-	char ns[32], bound[32];
+	char ns[32], yardstick[32];
 
-	printf("plan         %s, %s, %u nodes\n", plan->name,
-	       zcoll_collective_name(plan->collective), plan->nodes);
+	printf("plan         %s, %s, %u node%s\n", plan->name,
+	       zcoll_collective_name(plan->collective), plan->nodes,
+	       plan->nodes == 1 ? "" : "s");
 	printf("fabric       %s\n", o->fabric.name);
 	printf("rounds       %llu\n", (unsigned long long)cost->rounds);
 	printf("messages     %llu of the node that sends most\n",
@@ -63,7 +66,8 @@ static void print_cost(const struct cost_options *o, const struct zcoll_plan *pl
 	       cost->sent_total);
 	printf("bytes folded %.0f of the node that folds most\n", cost->folded_max);
 	printf("time         %s\n", plan_time(ns, sizeof(ns), cost->ns));
-	printf("bound        %s (%.2f times)\n", plan_time(bound, sizeof(bound), cost->bound_ns),
+	printf("yardstick    %s (%.2f times)\n",
+	       plan_time(yardstick, sizeof(yardstick), cost->bound_ns),
 	       cost->bound_ns > 0 ? cost->ns / cost->bound_ns : 1.0);
 }
 
@@ -78,7 +82,7 @@ static int print_json(const struct cost_options *o, const struct zcoll_plan *pla
 				 "messages_max", (json_int_t)cost->messages_max,
 				 "sent_max", cost->sent_max, "sent_total", cost->sent_total,
 				 "folded_max", cost->folded_max, "time_ns", cost->ns,
-				 "bound_ns", cost->bound_ns);
+				 "yardstick_ns", cost->bound_ns);
 
 	return plan_print_json(root);
 }
@@ -100,17 +104,28 @@ static int set_option(struct cost_options *o, int opt)
 	}
 }
 
+/* What is timed may be no plan that is right: then the cause is told by the check */
+static int cost_failed(const char *path, int err, const char *error)
+{
+	bool ours = err == -ENOMEM || err == -E2BIG;
+
+	return failed("%s: %s%s", path, error, ours ? "" : "; `zcoll plan check` tells why");
+}
+
 static int cost_of(const struct cost_options *o, const char *path)
 {
 	struct zcoll_plan *plan;
 	struct zcoll_plan_cost cost;
 	char error[ZCOLL_TEXT_MAX];
-	int status = plan_read(path, &plan);
+	int status = plan_read(path, &plan), err;
 
 	if (status)
 		return status;
-	if (zcoll_plan_time(plan, &o->fabric, o->bytes, o->slice, &cost, error, sizeof(error)))
-		status = failed("%s: %s", path, error);
+	patience_begin("carrying it out on paper");
+	err = zcoll_plan_time(plan, &o->fabric, o->bytes, o->slice, &cost, error, sizeof(error));
+	patience_end();
+	if (err)
+		status = cost_failed(path, err, error);
 	else if (o->json)
 		status = print_json(o, plan, &cost);
 	else

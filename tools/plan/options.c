@@ -112,7 +112,7 @@ int plan_default_fabric(struct zcoll_fabric *fabric)
 	char error[ZCOLL_TEXT_MAX];
 
 	zcoll_fabric_default(fabric);
-	if (where && zcoll_fabric_get(where, fabric, error, sizeof(error)))
+	if (where && *where && zcoll_fabric_get(where, fabric, error, sizeof(error)))
 		return failed("ZCOLL_FABRIC: %s", error);
 	return 0;
 }

@@ -51,7 +51,7 @@ const char *words_kind(const struct zcoll_step *step);
  *	each other; of what is local: the round after which it is done
  * @node: where
  * @step: step
- * @t: iteration
+ * @t: which of the step's turns, from 0
  * @turn: with whom and about what
  */
 struct event {

@@ -71,7 +71,7 @@ static bool known(struct search *search, u32 id, u32 *round)
 	return true;
 }
 
-/* What the step's @after says; iterations below 0 count as done, later ones as the last */
+/* What the step's @after says; turns below 0 count as done, later ones as the last */
 static bool known_after(struct search *search, u32 v, u32 t, const struct zcoll_after *after,
 			u32 *round)
 {

@@ -18,8 +18,9 @@ static const char help[] =
 "Usage: zcoll plan select -N N [OPTION...]\n"
 "\n"
 "Chooses an algorithm for an operation as the library does, and explains: all\n"
-"candidates with their estimated times, who decided, and the command that makes the\n"
-"plan. The greatest authority that says anything decides: --choice; the environment\n"
+"candidates with their estimated times, also as multiples of a yardstick,\n"
+"ceil(log2 N) (L + 2o) + 2 (N-1)/N bytes G for an all-reduce, which is no bound; who\n"
+"decided; and the command that makes the plan. The greatest authority that says anything decides: --choice; the environment\n"
 "variables ZCOLL_PLAN_ALLREDUCE (or another collective) and ZCOLL_PLAN; the rules file;\n"
 "the least estimated time.\n"
 "\n"
@@ -31,7 +32,8 @@ static const char help[] =
 "      --fabric F          file of `zcoll calibrate`, or L,o,g,G[,gamma] in ns and ns\n"
 "                          a byte (ZCOLL_FABRIC, or a built-in fabric)\n"
 "      --rules FILE        rules (ZCOLL_RULES, or none)\n"
-"      --choice C          this one: ALGO[:radix=N][,levels=AxB][,slice=SIZE]\n"
+"      --choice C          this one: ALGO[:radix=N][,levels=AxB][,aggregators=N]\n"
+"                          [,slice=SIZE], such as hierarchical:levels=4x3\n"
 "      --ordered           it has to reduce in the fixed order over nodes\n"
 "      --agreed            no node ends before all have all results\n"
 "      --scratch SIZE      a node gives at most this for partial results\n"
@@ -100,13 +102,13 @@ static const char *authority(uint32_t by)
 
 /* ---- a table ---- */
 
-static void print_candidate(const struct zcoll_plan_candidate *candidate, double bound_ns)
+static void print_candidate(const struct zcoll_plan_candidate *candidate, double yardstick_ns)
 {
 	char choice[ZCOLL_TEXT_MAX], ns[32];
 
 	zcoll_plan_choice_text(candidate, choice, sizeof(choice));
 	printf("  %10s  %6.2f  %s%s%s\n", plan_time(ns, sizeof(ns), candidate->ns),
-	       bound_ns > 0 ? candidate->ns / bound_ns : 1.0, choice,
+	       yardstick_ns > 0 ? candidate->ns / yardstick_ns : 1.0, choice,
 	       *candidate->refused ? ": " : "", candidate->refused);
 }
 
@@ -117,14 +119,15 @@ static void print_choice(const struct zcoll_plan_query *query,
 	unsigned int i;
 
 	zcoll_plan_choice_text(&choice->best, text, sizeof(text));
-	printf("%s of %llu bytes by %u nodes: %s\n", zcoll_collective_name(query->collective),
-	       (unsigned long long)query->bytes, query->nodes, text);
+	printf("%s of %llu bytes by %u node%s: %s\n", zcoll_collective_name(query->collective),
+	       (unsigned long long)query->bytes, query->nodes, query->nodes == 1 ? "" : "s",
+	       text);
 	printf("decided by %s: %s\n", authority(choice->by), choice->why);
 	printf("fabric %s: L %g ns, o %g ns, g %g ns, G %g ns/B, gamma %g ns/B\n",
 	       choice->fabric.name, choice->fabric.latency, choice->fabric.overhead,
 	       choice->fabric.gap, choice->fabric.per_byte, choice->fabric.per_byte_folded);
-	printf("lower bound %s\n\n", plan_time(text, sizeof(text), choice->bound_ns));
-	printf("  %10s  %6s  %s\n", "time", "bounds", "candidate");
+	printf("yardstick %s\n\n", plan_time(text, sizeof(text), choice->bound_ns));
+	printf("  %10s  %6s  %s\n", "time", "ratio", "candidate");
 	for (i = 0; i < choice->ncandidates; i++)
 		print_candidate(&choice->candidates[i], choice->bound_ns);
 	printf("\nto make it: ");
@@ -173,7 +176,7 @@ static int print_json(const struct zcoll_plan_query *query,
 		"nodes", (int)query->nodes, "bytes", (json_int_t)query->bytes,
 		"best", json_candidate(&choice->best), "by", authority(choice->by),
 		"why", choice->why, "fabric", choice->fabric.name,
-		"bound_ns", choice->bound_ns, "make", json_command(&choice->best.spec),
+		"yardstick_ns", choice->bound_ns, "make", json_command(&choice->best.spec),
 		"candidates", all));
 }
 
@@ -282,5 +285,8 @@ int plan_select(int argc, char **argv)
 		return usage("unexpected argument '%s'", argv[optind]);
 	if (!o.query.nodes)
 		return usage("how many nodes? give -N");
+	if (o.query.bytes % o.query.element)
+		return usage("--bytes %llu is not a multiple of --element %u",
+			     (unsigned long long)o.query.bytes, o.query.element);
 	return select_plan(&o);
 }

@@ -62,7 +62,7 @@ static void show_steps(const struct zcoll_plan *plan)
 {
 	u32 i;
 
-	puts("\nsteps of node v; p is its peer, x a digit, t the iteration from 0; the node or\n"
+	puts("\nsteps of node v; p is its peer, x a digit, t the turn from 0; the node or\n"
 	     "segment after the last one is the first");
 	for (i = 0; i < plan->nsteps; i++) {
 		fputs("  ", stdout);

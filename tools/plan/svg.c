@@ -18,15 +18,42 @@
 #define ROW	64
 #define GAP	12	/* between the arrows of two rows */
 #define MIN_WIDTH 560	/* the title's */
+#define LABEL_HEIGHT 11
+#define DIGIT_WIDTH 7
 #define LINE	22	/* of the summary */
 #define WIDTH	960	/* of the summary */
 #define BAR	160	/* the longest of the summary */
 
+/**
+ * struct label - the numbers of segments on an arrow
+ * @x: middle
+ * @y: foot
+ * @half: half of its width
+ */
+struct label {
+	int x;
+	int y;
+	int half;
+};
+
+/**
+ * struct canvas - a picture under way
+ * @out: where to
+ * @plan: what is drawn
+ * @rounds: its messages
+ * @column: from node to node
+ * @labels: of the round @round that are drawn, room for all messages
+ * @nlabels: their number
+ * @round: see @labels
+ */
 struct canvas {
 	FILE *out;
 	const struct zcoll_plan *plan;
 	const struct rounds *rounds;
-	int column;	/* from node to node */
+	int column;
+	struct label *labels;
+	size_t nlabels;
+	u32 round;
 };
 
 static void svg_escaped(FILE *out, const char *text)
@@ -117,7 +144,7 @@ static void draw_grid(const struct canvas *canvas, int width)
 	}
 }
 
-static void draw_arrow(const struct canvas *canvas, const struct event *event)
+static void draw_arrow(struct canvas *canvas, const struct event *event)
 {
 	const char *class = class_of(canvas->plan, event);
 
@@ -127,24 +154,57 @@ static void draw_arrow(const struct canvas *canvas, const struct event *event)
 		row_y(event->round + 1) - GAP / 2);
 }
 
+/* Is there room for it beside those that are drawn? Rows do not overlap. */
+static bool label_fits(struct canvas *canvas, u32 round, const struct label *label)
+{
+	size_t i;
+
+	if (canvas->round != round)
+		canvas->nlabels = 0;
+	canvas->round = round;
+	for (i = 0; i < canvas->nlabels; i++) {
+		const struct label *other = &canvas->labels[i];
+
+		if (abs(other->y - label->y) < LABEL_HEIGHT &&
+		    abs(other->x - label->x) < other->half + label->half)
+			return false;
+	}
+	canvas->labels[canvas->nlabels++] = *label;
+	return true;
+}
+
 /* On the arrow, near its sender, where arrows of other nodes are not yet near */
-static void draw_label(const struct canvas *canvas, const struct event *event)
+static void draw_label(struct canvas *canvas, const struct event *event)
 {
 	const int from = node_x(canvas, event->node), to = node_x(canvas, event->turn.peer);
 	const int length = abs(to - from), near = canvas->column * 2 / 5;
 	const int high = row_y(event->round) + GAP / 2;
+	struct label label = {
+		.x = from + (to > from ? near : -near),
+		.y = high + (ROW - GAP) * near / length + 4,
+	};
+	char *text = NULL;
+	size_t size;
+	FILE *words;
 
 	if (!event->turn.range.count || canvas->plan->segments == 1)
 		return;
-	fprintf(canvas->out, "<text class=\"label\" x=\"%d\" y=\"%d\">",
-		from + (to > from ? near : -near), high + (ROW - GAP) * near / length + 4);
-	words_range(canvas->out, &event->turn.range, true);
-	fputs("</text>\n", canvas->out);
+	words = open_memstream(&text, &size);
+	if (!words)
+		return;
+	words_range(words, &event->turn.range, true);
+	if (!fclose(words)) {
+		label.half = (int)size * DIGIT_WIDTH / 2 + 2;
+		if (label_fits(canvas, event->round, &label))
+			fprintf(canvas->out, "<text class=\"label\" x=\"%d\" y=\"%d\">%s</text>\n",
+				label.x, label.y, text);
+	}
+	free(text);
 }
 
 /* All messages of a round: labels last, so that no arrow crosses them */
-static void draw_messages(const struct canvas *canvas,
-			  void (*draw)(const struct canvas *, const struct event *))
+static void draw_messages(struct canvas *canvas,
+			  void (*draw)(struct canvas *, const struct event *))
 {
 	size_t from, at, end = 0;
 
@@ -164,7 +224,7 @@ static void draw_key(const struct canvas *canvas, int y)
 		"<text x=\"60\" y=\"%d\">to be reduced, or passed on</text>\n"
 		"<path class=\"result\" marker-end=\"url(#to-result)\" d=\"M242,%d H282\"/>"
 		"<text x=\"290\" y=\"%d\">results</text>\n"
-		"<text x=\"352\" y=\"%d\">numbers: segments</text>\n",
+		"<text x=\"352\" y=\"%d\">numbers: segments, where they fit</text>\n",
 		y, y + 4, y, y + 4, y + 4);
 }
 
@@ -180,7 +240,10 @@ static void draw_picture(struct canvas *canvas)
 	svg_begin(canvas, width, bottom + 40);
 	draw_grid(canvas, width);
 	draw_messages(canvas, draw_arrow);
-	draw_messages(canvas, draw_label);
+	canvas->labels = malloc((canvas->rounds->count + 1) * sizeof(*canvas->labels));
+	if (canvas->labels)
+		draw_messages(canvas, draw_label);
+	free(canvas->labels);
 	draw_key(canvas, bottom + 22);
 	fputs("</svg>\n", canvas->out);
 }

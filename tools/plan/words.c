@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR MIT
 /*
- * Steps in words. v is the node that does the step, t the iteration; where nodes are
+ * Steps in words. v is the node that does the step, t the turn; where nodes are
  * counted from another one or from the end, u is defined first. Sums are in the
  * numbers of nodes and segments: beyond the last one comes the first.
  */
@@ -315,7 +315,7 @@ static void words_wait(FILE *out, const struct zcoll_plan *plan, const struct zc
 	}
 }
 
-/* Does no iteration wait by this entry, since it names one below 0? */
+/* Does no turn wait by this entry, since it names one below 0? */
 static bool is_idle(const struct zcoll_step *step, const struct zcoll_after *after)
 {
 	if (after->mode == ZCOLL_AFTER_NONE)

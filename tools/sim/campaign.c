@@ -9,6 +9,7 @@
  */
 #include <getopt.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@
 #include "../msg.h"
 #include "../parse.h"
 #include "../plan/options.h"
+#include "../progress.h"
 #include "memory.h"
 #include "random.h"
 #include "simcmd.h"
@@ -35,6 +37,7 @@ static const char help[] =
 "  -N, --nodes N           only so many nodes with ranks\n"
 "      --trace FILE        what happened, to be opened at ui.perfetto.dev; one seed\n"
 "      --list              print each case\n"
+"      --json              one JSON object, instead of text\n"
 "  -h, --help              show this text\n"
 "\n"
 "Exit status: 0 nothing was found, 1 something was, or failure, 2 wrong usage.\n";
@@ -52,12 +55,14 @@ static const char help[] =
  * @nodes: only so many, or 0
  * @trace: --trace, or NULL
  * @list: --list
+ * @json: --json
  * @bad: cases with something wrong
  * @skipped: cases for which there is no plan
  * @dead: nodes that died
  * @events: of all cases
  * @good: operations that ended well, summed over nodes
  * @failed: others
+ * @progress: of the seeds
  */
 struct campaign {
 	u64 from;
@@ -67,12 +72,14 @@ struct campaign {
 	u32 nodes;
 	const char *trace;
 	bool list;
+	bool json;
 	u64 bad;
 	u64 skipped;
 	u64 dead;
 	u64 events;
 	u64 good;
 	u64 failed;
+	struct progress progress;
 };
 
 /**
@@ -384,29 +391,61 @@ static int campaign_case(struct campaign *campaign, u64 seed)
 		campaign->events += outcome.events;
 		campaign->good += outcome.good;
 		campaign->failed += outcome.bad;
-		if (outcome.wrong[0] && campaign->bad++ < CASES_TOLD)
+		if (outcome.wrong[0] && campaign->bad++ < CASES_TOLD && !campaign->json) {
+			progress_end(&campaign->progress);
 			tell_wrong(campaign, &c, outcome.wrong);
+		}
 	}
 	case_free(&c);
 	return err;
 }
 
-static int campaign_run(struct campaign *campaign)
+static int campaign_json(const struct campaign *c)
 {
-	u64 seed;
-	int err;
+	json_t *root = json_pack("{sI sI sI sI sI sI sI}",
+				 "cases", (json_int_t)(c->to - c->from + 1 - c->skipped),
+				 "skipped", (json_int_t)c->skipped,
+				 "events", (json_int_t)c->events,
+				 "ended_well", (json_int_t)c->good,
+				 "failed", (json_int_t)c->failed,
+				 "dead_nodes", (json_int_t)c->dead,
+				 "wrong", (json_int_t)c->bad);
 
-	for (seed = campaign->from; seed <= campaign->to; seed++) {
-		err = campaign_case(campaign, seed);
-		if (err)
-			return failed("seed %" PRIu64 ": %s", seed, strerror(-err));
-	}
+	return plan_print_json(root);
+}
+
+static void campaign_print(const struct campaign *campaign)
+{
 	printf("%" PRIu64 " cases, %" PRIu64 " events: %" PRIu64 " operations ended well, %"
 	       PRIu64 " failed, %" PRIu64 " nodes died\n",
 	       campaign->to - campaign->from + 1 - campaign->skipped, campaign->events,
 	       campaign->good, campaign->failed, campaign->dead);
 	if (campaign->skipped)
 		printf("%" PRIu64 " seeds skipped: there is no such plan\n", campaign->skipped);
+}
+
+static int campaign_run(struct campaign *campaign)
+{
+	u64 seed;
+	int err = 0;
+
+	progress_start(&campaign->progress, !campaign->list);
+	for (seed = campaign->from; seed <= campaign->to; seed++) {
+		err = campaign_case(campaign, seed);
+		progress_update(&campaign->progress, "seeds", seed - campaign->from + 1,
+				campaign->to - campaign->from + 1, false);
+		if (err) {
+			progress_end(&campaign->progress);
+			return failed("seed %" PRIu64 ": %s", seed, strerror(-err));
+		}
+	}
+	progress_end(&campaign->progress);
+	if (campaign->json)
+		err = campaign_json(campaign);
+	else
+		campaign_print(campaign);
+	if (err)
+		return err;
 	if (campaign->bad)
 		return failed("%" PRIu64 " cases went wrong", campaign->bad);
 	return STATUS_OK;
@@ -414,7 +453,7 @@ static int campaign_run(struct campaign *campaign)
 
 /* ---- options ---- */
 
-enum { OPT_SEEDS = 256, OPT_ALGO, OPT_COLL, OPT_TRACE, OPT_LIST };
+enum { OPT_SEEDS = 256, OPT_ALGO, OPT_COLL, OPT_TRACE, OPT_LIST, OPT_JSON };
 
 static const struct option options[] = {
 	{ "seeds", required_argument, NULL, OPT_SEEDS },
@@ -423,6 +462,7 @@ static const struct option options[] = {
 	{ "nodes", required_argument, NULL, 'N' },
 	{ "trace", required_argument, NULL, OPT_TRACE },
 	{ "list", no_argument, NULL, OPT_LIST },
+	{ "json", no_argument, NULL, OPT_JSON },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -456,6 +496,9 @@ static int set_option(struct campaign *campaign, int opt)
 	case OPT_LIST:
 		campaign->list = true;
 		return STATUS_OK;
+	case OPT_JSON:
+		campaign->json = true;
+		return STATUS_OK;
 	}
 	return usage_option();
 }
@@ -476,5 +519,9 @@ int sim_faults(int argc, char **argv)
 		return usage("unexpected argument '%s'", argv[optind]);
 	if (campaign.trace && campaign.from != campaign.to)
 		return usage("--trace is of one case: give one seed, --seeds A..A");
+	if (campaign.list && campaign.json)
+		return usage("--list and --json: which of them?");
+	if (campaign.trace && !strcmp(campaign.trace, "-"))
+		return usage("--trace -: standard output is for the report; name a file");
 	return campaign_run(&campaign);
 }

@@ -11,16 +11,22 @@
 #define WIDTH	460	/* of a panel's axes */
 #define HEIGHT	300
 #define LEFT	70
-#define TOP	105
+#define TOP	140
+#define LEGEND	75
+#define LINE_HEIGHT 16
 #define COLUMNS	3	/* of the legend */
 #define STEP_X	(WIDTH + LEFT + 30)
 #define STEP_Y	(HEIGHT + 70)
 
-/* Okabe and Ito's colours, which those who are colour-blind can tell apart, and more */
+/*
+ * Okabe and Ito's colours, which those who are colour-blind can tell apart. Once all are taken,
+ * lines are broken, so that what lies beneath is seen, too.
+ */
 static const char *const colours[] = {
-	"#a6761d", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8b4513",
-	"#7f7f7f", "#6a3d9a", "#0072b2", "#b2182b", "#1b9e77",
+	"#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9",
 };
+
+#define NCOLOURS ((int)(sizeof(colours) / sizeof(colours[0])))
 
 static void stroke(FILE *out, const struct chart_line *line, int i)
 {
@@ -30,20 +36,25 @@ static void stroke(FILE *out, const struct chart_line *line, int i)
 		fputs("fill=\"none\" stroke=\"#000\" stroke-width=\"2\" stroke-dasharray=\"6 4\"",
 		      out);
 	else
-		fprintf(out, "fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\"",
-			colours[i % (int)(sizeof(colours) / sizeof(colours[0]))]);
+		fprintf(out, "fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\"%s",
+			colours[i % NCOLOURS],
+			i / NCOLOURS % 2 ? " stroke-dasharray=\"3 3\"" : "");
 }
 
-void chart_begin(FILE *out, const char *title, int panels)
+void chart_begin(FILE *out, const char *title, const char *const *notes, int panels)
 {
 	int width = (panels > 1 ? 2 : 1) * STEP_X;
 	int height = TOP + (panels + 1) / 2 * STEP_Y;
+	int i;
 
 	fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
 		"viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"11\">\n"
 		"<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
 		"<text x=\"%d\" y=\"20\" font-size=\"15\">%s</text>\n",
 		width, height, width, height, LEFT, title);
+	for (i = 0; notes[i]; i++)
+		fprintf(out, "<text x=\"%d\" y=\"%d\" fill=\"#444\">%s</text>\n", LEFT,
+			38 + i * LINE_HEIGHT, notes[i]);
 }
 
 /* A range of powers of ten around all values */
@@ -156,7 +167,7 @@ void chart_end(FILE *out, const struct chart_panel *panel, unsigned int drawn)
 	int i, n = 0;
 
 	for (i = 0; i < panel->nlines; i++) {
-		int x = LEFT + n % COLUMNS * 155, y = 40 + n / COLUMNS * 16;
+		int x = LEFT + n % COLUMNS * 155, y = LEGEND + n / COLUMNS * LINE_HEIGHT;
 
 		if (!(drawn >> i & 1))
 			continue;

@@ -41,7 +41,8 @@ struct chart_panel {
 	int nlines;
 };
 
-void chart_begin(FILE *out, const char *title, int panels);
+/* @notes: what is to be known, lines of text ended by NULL */
+void chart_begin(FILE *out, const char *title, const char *const *notes, int panels);
 
 /* Return: a bit for each line that has points */
 unsigned int chart_panel(FILE *out, int index, const struct chart_panel *panel);

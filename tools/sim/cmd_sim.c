@@ -12,6 +12,8 @@
 #include "../parse.h"
 #include "../plan/options.h"
 #include "../plan/plan.h"
+#include "../progress.h"
+#include "../suggest.h"
 #include "memory.h"
 #include "report.h"
 #include "simcmd.h"
@@ -51,8 +53,8 @@ static const char help[] =
 "      --inplace           outputs are inputs, where a node has one rank\n"
 "\n"
 "What it costs ($ZCOLL_FABRIC, or a built-in fabric):\n"
-"      --loggp L,o,g,G     ns; a fifth number is --gamma; or a fabric's file, as\n"
-"                          zcoll calibrate writes it\n"
+"      --fabric L,o,g,G    ns; a fifth number is --gamma; or a fabric's file, as\n"
+"                          zcoll calibrate writes it; --loggp is the same\n"
 "      --gamma NS          to fold a byte\n"
 "      --inline SIZE       messages up to this are copied when they are posted (64)\n"
 "      --contention C      none: each message as if alone; cpu: a node does one o or fold\n"
@@ -61,7 +63,7 @@ static const char help[] =
 "      --hop T             more for each link of a torus after the first, or through\n"
 "                          the core (0)\n"
 "\n"
-"What goes wrong, if any of these is given (times are a number and ns, us, ms or s):\n"
+"What goes wrong, if any of these is given (times have a unit, ns, us, ms or s: 5us):\n"
 "      --seed N            of all that is random (1)\n"
 "      --runs N            with as many seeds from there on (1)\n"
 "      --jitter T          messages and work take up to this longer\n"
@@ -81,10 +83,13 @@ static const char help[] =
 "\n"
 "Output:\n"
 "      --checked 0|1       whether to fold elements really (if 64M suffice)\n"
-"      --trace FILE        what happened, to be opened at ui.perfetto.dev\n"
+"      --trace FILE        what happened, to be opened at ui.perfetto.dev; -: standard\n"
+"                          output, and no report\n"
 "      --json              one JSON object\n"
 "      --stats             how fast the simulator was\n"
 "  -h, --help              show this text\n"
+"\n"
+"zcoll plan cost and select mean --slice 64K --contention nic.\n"
 "\n"
 "time_ns is when the last node has all its results, complete_ns when the last operation\n"
 "has ended, acknowledgements included.\n"
@@ -94,8 +99,8 @@ static const char help[] =
 enum {
 	OPT_ALGO = 256, OPT_PLAN, OPT_COLL, OPT_RADIX, OPT_LEVELS, OPT_AGGREGATORS, OPT_AGREED,
 	OPT_ROOT, OPT_DTYPE, OPT_SIZES, OPT_UNEVEN, OPT_SLICE, OPT_EAGER, OPT_OPS, OPT_WINDOW,
-	OPT_SLOTS, OPT_INFLIGHT, OPT_RANKS, OPT_INPLACE, OPT_LOGGP, OPT_GAMMA, OPT_INLINE,
-	OPT_CONTENTION, OPT_TOPOLOGY, OPT_HOP, OPT_SEED, OPT_RUNS, OPT_JITTER, OPT_SKEW,
+	OPT_SLOTS, OPT_INFLIGHT, OPT_RANKS, OPT_INPLACE, OPT_FABRIC, OPT_LOGGP, OPT_GAMMA,
+	OPT_INLINE, OPT_CONTENTION, OPT_TOPOLOGY, OPT_HOP, OPT_SEED, OPT_RUNS, OPT_JITTER, OPT_SKEW,
 	OPT_SLOW, OPT_SLOWNESS, OPT_DROP, OPT_RETRY, OPT_DUPLICATE, OPT_RAILS, OPT_KILL,
 	OPT_ABORT, OPT_DEADLINE, OPT_SILENCE, OPT_TIMEOUT, OPT_CHECKED, OPT_TRACE, OPT_JSON,
 	OPT_STATS,
@@ -123,6 +128,7 @@ static const struct option options[] = {
 	{ "inflight", required_argument, NULL, OPT_INFLIGHT },
 	{ "ranks", required_argument, NULL, OPT_RANKS },
 	{ "inplace", no_argument, NULL, OPT_INPLACE },
+	{ "fabric", required_argument, NULL, OPT_FABRIC },
 	{ "loggp", required_argument, NULL, OPT_LOGGP },
 	{ "gamma", required_argument, NULL, OPT_GAMMA },
 	{ "inline", required_argument, NULL, OPT_INLINE },
@@ -159,6 +165,7 @@ static const struct option options[] = {
  * @spec: plan to be made
  * @path: plan to be read, or NULL
  * @job: what to make of it
+ * @sized: --bytes is given
  * @sizes: --sizes, or NULL
  * @uneven: --uneven, or 0
  * @checked: --checked, or -1
@@ -167,11 +174,14 @@ static const struct option options[] = {
  * @json: --json
  * @stats: --stats
  * @scene: scene, all but the job
+ * @progress: of the runs, or if there is but one, of its events
+ * @done: runs that have ended
  */
 struct request {
 	struct zcoll_plan_spec spec;
 	const char *path;
 	struct sim_job_spec job;
+	bool sized;
 	const char *sizes;
 	u64 uneven;
 	u64 checked;
@@ -180,6 +190,8 @@ struct request {
 	bool json;
 	bool stats;
 	struct sim_scene scene;
+	struct progress progress;
+	u64 done;
 };
 
 /* ---- options ---- */
@@ -220,6 +232,7 @@ static int set_what(struct request *r, int opt)
 	case OPT_ROOT:
 		return option_u32("--root", 0, ZCOLL_PLAN_MAX_NODES - 1, &r->job.root);
 	case 'b':
+		r->sized = true;
 		return option_size("--bytes", &r->job.bytes);
 	case OPT_DTYPE:
 		return option_u32("--dtype", 1, 64, &r->job.element);
@@ -279,6 +292,8 @@ static int set_engine(struct request *r, int opt)
 static int set_model(struct sim_model *model, int opt)
 {
 	switch (opt) {
+	case OPT_FABRIC:
+		return option_fabric("--fabric", model);
 	case OPT_LOGGP:
 		return option_fabric("--loggp", model);
 	case OPT_GAMMA:
@@ -357,6 +372,10 @@ static int check_what(const struct request *r, int argc, char **argv)
 		return usage("-N is missing: how many nodes?");
 	if (r->sizes && r->uneven)
 		return usage("--sizes and --uneven: which of them?");
+	if (r->sizes && r->sized)
+		return usage("--sizes and --bytes: which of them?");
+	if (r->scene.in_place && r->scene.ranks > 1)
+		return usage("--inplace: only where a node has one rank, not %u", r->scene.ranks);
 	if (r->scene.window & (r->scene.window - 1))
 		return usage("--window %u: not a power of two", r->scene.window);
 	if (r->trace && r->runs > 1)
@@ -410,6 +429,22 @@ static int check_plan(const struct request *r, const struct zcoll_plan *plan)
 			return usage("--kill, --abort: there are nodes 0 to %u",
 				     plan->nodes - 1);
 	return STATUS_OK;
+}
+
+/* What is allowed, but perhaps not what was meant */
+static void hint_topology(const struct sim_model *model, u32 nodes)
+{
+	u32 places = model->dims[0] * model->dims[1] * model->dims[2];
+	enum sim_contention least = model->shape == SIM_TORUS ? SIM_CONTENTION_NIC :
+							       SIM_CONTENTION_CPU;
+
+	if (model->shape == SIM_FLAT)
+		return;
+	if (!model->hop && model->contention < least)
+		msg("--topology changes nothing without --hop or --contention %s",
+		    contention_name(least));
+	if (model->shape == SIM_TORUS && places > nodes)
+		msg("--topology: %u places of the torus stay empty", places - nodes);
 }
 
 /* A plan from a file is not to be trusted */
@@ -492,10 +527,13 @@ static int make_job(struct request *r, const struct zcoll_plan *plan, struct sim
 	return STATUS_OK;
 }
 
-static int settle_memory(struct request *r)
+static int settle_memory(struct request *r, struct sim_report *report)
 {
 	u64 needs = memory_needs(&r->scene);
 
+	report->needs = r->checked <= 1 ? 0 : needs;
+	report->room = UNCHECKED_FROM;
+	report->most_room = MOST_MEMORY;
 	r->scene.data = r->checked <= 1 ? r->checked : needs <= UNCHECKED_FROM;
 	if (r->scene.data && needs > MOST_MEMORY)
 		return usage("--checked 1: elements of all nodes take %" PRIu64
@@ -505,6 +543,16 @@ static int settle_memory(struct request *r)
 }
 
 /* ---- run ---- */
+
+static void tell_progress(void *told, u64 events)
+{
+	struct request *r = told;
+
+	if (r->runs > 1)
+		progress_update(&r->progress, "runs", r->done, r->runs, false);
+	else
+		progress_update(&r->progress, "events", events, 0, false);
+}
 
 static int run_once(struct request *r, struct sim_report *report)
 {
@@ -519,6 +567,8 @@ static int run_once(struct request *r, struct sim_report *report)
 		r->scene.trace = &trace;
 	}
 	err = report_run(report, &r->scene);
+	if (err || report->outcome.wrong[0])
+		progress_end(&r->progress);
 	if (r->trace && trace_close(&trace) && !err)
 		return failed("%s: cannot be written", r->trace);
 	if (err == -ENOMEM)
@@ -530,24 +580,30 @@ static int run_once(struct request *r, struct sim_report *report)
 	return STATUS_OK;
 }
 
-static int run_all(struct request *r, const struct zcoll_plan *plan)
+static int run_all(struct request *r, struct sim_report *report)
 {
-	struct sim_report report = { .plan = plan, .scene = &r->scene, .bytes = r->job.bytes };
 	int status = STATUS_OK;
-	u64 i;
 
-	for (i = 0; i < r->runs && !status; i++, r->scene.seed++)
-		status = run_once(r, &report);
-	if (status)
+	progress_start(&r->progress, true);
+	r->scene.tell = tell_progress;
+	r->scene.told = r;
+	for (; r->done < r->runs && !status; r->done++, r->scene.seed++) {
+		status = run_once(r, report);
+		if (r->runs > 1)
+			tell_progress(r, 0);
+	}
+	progress_end(&r->progress);
+	if (status || (r->trace && !strcmp(r->trace, "-")))
 		return status;
 	if (r->json)
-		return report_json(&report, r->stats);
-	report_print(&report, r->stats);
+		return report_json(report, r->stats);
+	report_print(report, r->stats);
 	return STATUS_OK;
 }
 
 static int simulate(struct request *r)
 {
+	struct sim_report report = { .scene = &r->scene, .job = &r->job };
 	struct sim_job job = { 0 };
 	struct zcoll_plan *plan;
 	int status = get_plan(r, &plan);
@@ -558,10 +614,13 @@ static int simulate(struct request *r)
 		status = make_job(r, plan, &job);
 	r->scene.jobs = &job;
 	r->scene.njobs = 1;
+	report.plan = plan;
 	if (!status)
-		status = settle_memory(r);
-	if (!status)
-		status = run_all(r, plan);
+		status = settle_memory(r, &report);
+	if (!status) {
+		hint_topology(&r->scene.model, plan->nodes);
+		status = run_all(r, &report);
+	}
 	job_free(&job);
 	zcoll_plan_free(plan);
 	return status;
@@ -601,13 +660,45 @@ static int sim_once(int argc, char **argv)
 	return simulate(&r);
 }
 
+static const struct {
+	const char *name;
+	int (*run)(int argc, char **argv);
+} subcommands[] = {
+	{ "faults", sim_faults },
+	{ "sweep", sim_sweep },
+};
+
+#define NSUBCOMMANDS (sizeof(subcommands) / sizeof(subcommands[0]))
+
+static const char *subcommand_name(unsigned int i)
+{
+	return i < NSUBCOMMANDS ? subcommands[i].name : NULL;
+}
+
+static int run_subcommand(unsigned int i, int argc, char **argv)
+{
+	static char name[32];
+
+	snprintf(name, sizeof(name), "zcoll sim %s", subcommands[i].name);
+	msg_command(name + strlen("zcoll "));
+	argv[0] = name;
+	return subcommands[i].run(argc, argv);
+}
+
 static int sim(int argc, char **argv)
 {
-	if (argc > 1 && !strcmp(argv[1], "faults"))
-		return sim_faults(argc - 1, argv + 1);
-	if (argc > 1 && !strcmp(argv[1], "sweep"))
-		return sim_sweep(argc - 1, argv + 1);
-	return sim_once(argc, argv);
+	const char *near;
+	unsigned int i;
+
+	if (argc < 2 || argv[1][0] == '-')
+		return sim_once(argc, argv);
+	for (i = 0; i < NSUBCOMMANDS; i++)
+		if (!strcmp(argv[1], subcommands[i].name))
+			return run_subcommand(i, argc - 1, argv + 1);
+	near = suggest(argv[1], subcommand_name);
+	if (near)
+		return usage("no '%s'; did you mean '%s'?", argv[1], near);
+	return usage("no '%s'; there are faults and sweep, or --algo and --plan", argv[1]);
 }
 
 const struct command cmd_sim = {
@@ -615,4 +706,5 @@ const struct command cmd_sim = {
 	.summary = "simulate plans on many nodes, with costs and faults",
 	.help = help,
 	.run = sim,
+	.nested = true,
 };

@@ -105,8 +105,11 @@ static void node_verdict_is(struct sim_world *world, u32 n, u64 seq, s32 status)
 	world->outcome->complete = world->now;
 	if (status) {
 		outcome->bad++;
-		if (!outcome->error)
+		if (!outcome->error) {
 			outcome->error = status;
+			outcome->error_node = n;
+			outcome->error_seq = seq;
+		}
 	} else {
 		outcome->good++;
 	}

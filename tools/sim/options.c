@@ -3,6 +3,7 @@
  * Options of zcoll sim: what they may be, and what is said when they are not. The text
  * is in getopt's optarg.
  */
+#include <ctype.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
@@ -39,10 +40,18 @@ int option_size(const char *name, u64 *to)
 	return usage("%s %s: not a size up to 1T", name, optarg);
 }
 
+/* A number alone could be meant as ns, as in --fabric, or as seconds; only 0 is clear */
 int option_time(const char *name, u64 *ns)
 {
-	if (!parse_duration(optarg, ns) && *ns <= 3600000000000ULL)
+	u64 value;
+
+	if (!parse_duration(optarg, &value) && value <= 3600000000000ULL) {
+		if (value && !isalpha((unsigned char)optarg[strlen(optarg) - 1]))
+			return usage("%s %s: in which unit? Such as %sns or %sus", name, optarg,
+				     optarg, optarg);
+		*ns = value;
 		return STATUS_OK;
+	}
 	return usage("%s %s: not a time up to 1h, such as 5us", name, optarg);
 }
 
@@ -102,16 +111,22 @@ int option_gamma(struct sim_model *model)
 	return STATUS_OK;
 }
 
-int option_contention(struct sim_model *model)
+const char *contention_name(enum sim_contention contention)
 {
 	static const char *const names[] = {
 		[SIM_CONTENTION_NONE] = "none", [SIM_CONTENTION_CPU] = "cpu",
 		[SIM_CONTENTION_NIC] = "nic",
 	};
+
+	return names[contention];
+}
+
+int option_contention(struct sim_model *model)
+{
 	unsigned int i;
 
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (strcmp(optarg, names[i]))
+	for (i = SIM_CONTENTION_NONE; i <= SIM_CONTENTION_NIC; i++) {
+		if (strcmp(optarg, contention_name(i)))
 			continue;
 		model->contention = i;
 		return STATUS_OK;

@@ -11,6 +11,7 @@
 
 #include "../cmd.h"
 #include "../msg.h"
+#include "../plan/options.h"
 #include "report.h"
 
 static double cpu_seconds(void)
@@ -30,12 +31,15 @@ int report_run(struct sim_report *report, const struct sim_scene *scene)
 
 	report->seconds += cpu_seconds() - begin;
 	report->events += report->outcome.events;
+	report->runs++;
+	if (report->outcome.bad && !time)
+		return err;
 	report->sum += (double)time;
-	if (!report->runs || time < report->least)
+	if (!report->timed || time < report->least)
 		report->least = time;
 	if (time > report->most)
 		report->most = time;
-	report->runs++;
+	report->timed++;
 	return err;
 }
 
@@ -45,6 +49,15 @@ static void put_ns(json_t *to, const char *name, u64 ps)
 {
 	json_object_set_new(to, name, ps % SIM_PS ? json_real((double)ps / SIM_PS) :
 				      json_integer((json_int_t)(ps / SIM_PS)));
+}
+
+/* Where operations failed, and none ended well, there is no time */
+static void put_time(json_t *to, const struct sim_report *report)
+{
+	if (report->timed)
+		put_ns(to, "time_ns", (u64)(report->sum / (double)report->timed));
+	else
+		json_object_set_new(to, "time_ns", json_null());
 }
 
 static void put_number(json_t *to, const char *name, u64 value)
@@ -58,8 +71,11 @@ static void put_faults(json_t *to, const struct sim_outcome *outcome)
 	put_number(to, "ended_well", outcome->good);
 	put_number(to, "failed", outcome->bad);
 	put_number(to, "dead_nodes", outcome->dead);
-	if (outcome->bad)
-		json_object_set_new(to, "first_error", json_string(strerror(-outcome->error)));
+	if (!outcome->bad)
+		return;
+	json_object_set_new(to, "first_error", json_string(strerror(-outcome->error)));
+	put_number(to, "first_error_node", outcome->error_node);
+	put_number(to, "first_error_operation", outcome->error_seq);
 }
 
 static void put_stats(json_t *to, const struct sim_report *report)
@@ -82,14 +98,17 @@ static json_t *report_list(const struct sim_report *report, bool stats)
 	json_object_set_new(to, "collective",
 			    json_string(zcoll_collective_name(report->plan->collective)));
 	put_number(to, "nodes", report->plan->nodes);
-	put_number(to, "bytes", report->bytes);
+	put_number(to, "bytes", report->job->bytes);
+	put_number(to, "slice", report->job->slice ? report->job->slice : report->job->bytes);
+	json_object_set_new(to, "contention",
+			    json_string(contention_name(report->scene->model.contention)));
 	put_number(to, "operations", report->scene->ops);
-	if (report->runs == 1) {
-		put_ns(to, "time_ns", outcome->time);
-		put_ns(to, "complete_ns", outcome->complete);
-	} else {
+	if (report->runs > 1)
 		put_number(to, "runs", report->runs);
-		put_ns(to, "time_ns", (u64)(report->sum / (double)report->runs));
+	put_time(to, report);
+	if (report->runs == 1) {
+		put_ns(to, "complete_ns", outcome->complete);
+	} else if (report->timed) {
 		put_ns(to, "least_ns", report->least);
 		put_ns(to, "most_ns", report->most);
 	}
@@ -104,8 +123,23 @@ static json_t *report_list(const struct sim_report *report, bool stats)
 	return to;
 }
 
+/* Why elements were not folded, and what helps */
+static void print_unchecked(const struct sim_report *report)
+{
+	if (!report->needs)
+		puts("checked: no");
+	else if (report->needs > report->most_room)
+		printf("checked: no (takes %" PRIu64 " MiB, more than %" PRIu64 ")\n",
+		       report->needs >> 20, report->most_room >> 20);
+	else
+		printf("checked: no (takes %" PRIu64 " MiB, more than %" PRIu64
+		       "; --checked 1 does it)\n", report->needs >> 20, report->room >> 20);
+}
+
 static void print_value(const char *name, const json_t *value)
 {
+	if (json_is_null(value))
+		return;
 	printf("%s: ", name);
 	if (json_is_string(value))
 		puts(json_string_value(value));
@@ -117,14 +151,22 @@ static void print_value(const char *name, const json_t *value)
 		puts(json_is_true(value) ? "yes" : "no");
 }
 
-/* "name: value", a line each */
+/* "name: value", a line each; the time also as people write it */
 void report_print(const struct sim_report *report, bool stats)
 {
 	json_t *list = report_list(report, stats), *value;
 	const char *name;
+	char text[32];
 
-	json_object_foreach(list, name, value)
-		print_value(name, value);
+	json_object_foreach(list, name, value) {
+		if (!strcmp(name, "time_ns") && !json_is_null(value))
+			printf("time: %s\n", plan_time(text, sizeof(text),
+						      json_number_value(value)));
+		if (json_is_false(value))
+			print_unchecked(report);
+		else
+			print_value(name, value);
+	}
 	json_decref(list);
 }
 

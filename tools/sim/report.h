@@ -7,15 +7,19 @@
 
 #include <zcoll_plan.h>
 
-#include "sim.h"
+#include "simcmd.h"
 
 /**
  * struct sim_report - what is known so far
  * @plan: the plan
  * @scene: the scene
- * @bytes: of an operation
+ * @job: what the job was made of
+ * @needs: bytes to have all elements in memory; 0: that was not the question
+ * @room: of these, bytes that are thought to be few enough
+ * @most_room: more is not possible
  * @outcome: of the last run
  * @runs: runs
+ * @timed: of these, in which an operation ended well, so that there is a time
  * @least: the shortest time, ps
  * @most: the longest time
  * @sum: of times
@@ -25,9 +29,13 @@
 struct sim_report {
 	const struct zcoll_plan *plan;
 	const struct sim_scene *scene;
-	u64 bytes;
+	const struct sim_job_spec *job;
+	u64 needs;
+	u64 room;
+	u64 most_room;
 	struct sim_outcome outcome;
 	u64 runs;
+	u64 timed;
 	u64 least;
 	u64 most;
 	double sum;

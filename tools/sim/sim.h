@@ -122,6 +122,8 @@ struct sim_trace;
  * @seed: of all that is random
  * @most_events: give up after so many
  * @trace: where to write what happens, or NULL
+ * @tell: called from time to time with @told and the number of events so far, or NULL
+ * @told: for @tell
  */
 struct sim_scene {
 	struct sim_model model;
@@ -138,6 +140,8 @@ struct sim_scene {
 	u64 seed;
 	u64 most_events;
 	struct sim_trace *trace;
+	void (*tell)(void *told, u64 events);
+	void *told;
 };
 
 /**
@@ -153,6 +157,8 @@ struct sim_scene {
  * @bad: operations that ended with an error, or were refused after one
  * @dead: nodes that died
  * @error: the first error that an operation of a node ended with, 0: none
+ * @error_node: at which node
+ * @error_seq: which operation
  * @wrong: what must never happen and did; empty: nothing
  */
 struct sim_outcome {
@@ -167,6 +173,8 @@ struct sim_outcome {
 	u64 bad;
 	u32 dead;
 	s32 error;
+	u32 error_node;
+	u64 error_seq;
 	char wrong[240];
 };
 

@@ -46,10 +46,11 @@ void model_from_fabric(struct sim_model *model, const struct zcoll_fabric *fabri
 int option_uint(const char *name, u64 min, u64 max, u64 *to);
 int option_u32(const char *name, u64 min, u64 max, u32 *to);
 int option_size(const char *name, u64 *to);
-int option_time(const char *name, u64 *ns);
+int option_time(const char *name, u64 *ns);	/* with a unit */
 int option_chance(const char *name, u32 *ppm);
 int option_fabric(const char *name, struct sim_model *model);
 int option_gamma(struct sim_model *model);
+const char *contention_name(enum sim_contention contention);
 int option_contention(struct sim_model *model);
 int option_topology(struct sim_model *model);
 int option_blow(const char *name, enum sim_blow_kind kind, struct sim_faults *faults);

@@ -7,15 +7,17 @@
  * it. NICs send and receive one message at a time: without that, slices of
  * a large message would travel side by side.
  *
- * The bound: with alpha = L + 2 o, an all-reduce takes at least ceil(log2 N) alpha, as
- * the number of nodes that know of an input at most doubles in a round, and at
- * least 2 (N - 1) / N n G on the wire (Patarasuk, Yuan: "Bandwidth optimal all-reduce
- * algorithms for clusters of workstations", JPDC 69(2), 2009). Other collectives: see
- * zcoll_plan_bound().
+ * The yardstick: with alpha = L + 2 o, an all-reduce whose nodes send one message after the
+ * other takes at least ceil(log2 N) alpha, as the number of nodes that know of an input at
+ * most doubles in a round, and any takes at least 2 (N - 1) / N n G on the wire
+ * (Patarasuk, Yuan: "Bandwidth optimal all-reduce algorithms for clusters of workstations",
+ * JPDC 69(2), 2009). A high radix overlaps messages, and so may beat the first
+ * term. Other collectives: see zcoll_plan_bound().
  */
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +26,7 @@
 #include "../msg.h"
 #include "../parse.h"
 #include "../plan/options.h"
+#include "../progress.h"
 #include "chart.h"
 #include "simcmd.h"
 
@@ -31,8 +34,9 @@ static const char help[] =
 "Usage: zcoll sim sweep [OPTION...]\n"
 "\n"
 "Simulates all algorithms over a range of sizes and numbers of nodes, prints times beside\n"
-"the lower bound, and names where the algorithm that would be selected takes more than\n"
-"1.25 times the bound's two terms together.\n"
+"a yardstick, the larger of ceil(log2 N) (L + 2o) and 2 (N - 1)/N n G for an all-reduce of\n"
+"n bytes, and names where the algorithm that would be selected takes more than 1.25 times\n"
+"these two terms together. A high radix overlaps messages, and so may beat the first one.\n"
 "\n"
 "  -N, --nodes LIST        numbers of nodes (2,3,8,12,16,64,100,256,1024,4096)\n"
 "      --coll C            collective (allreduce)\n"
@@ -43,6 +47,7 @@ static const char help[] =
 "      --events N          leave out runs of more events (4000000)\n"
 "      --selected          simulate no other algorithms\n"
 "      --svg FILE          draw it\n"
+"      --json              an array of JSON objects, one for each case, instead of tables\n"
 "  -h, --help              show this text\n"
 "\n"
 "Slices are made larger where a run would take too many events.\n"
@@ -56,7 +61,7 @@ static const char help[] =
 #define FACTOR		1.25
 #define COARSER		4	/* slices, where a run would take too many events */
 
-enum { LINE_BOUND = MAX_ALGOS, LINE_SELECTED, LINES };
+enum { LINE_YARDSTICK = MAX_ALGOS, LINE_SELECTED, LINES };
 
 /**
  * struct sweep - what the command line asks for, and where the sweep is
@@ -72,12 +77,16 @@ enum { LINE_BOUND = MAX_ALGOS, LINE_SELECTED, LINES };
  * @events: --events
  * @only: --selected
  * @svg: --svg, or NULL
+ * @json: --json
+ * @list: then the cases, or NULL: out of memory
  * @times: ns by line and size, for one number of nodes; 0: not simulated
  * @slices: likewise, bytes of the slices with which it was simulated
  * @drawn: a bit for each line of the picture that has points
- * @ratio: by size: of the selected algorithm to the bound's terms
+ * @ratio: by size: of the selected algorithm to the yardstick's terms
  * @beyond: cases beyond @FACTOR
  * @cases: all cases, but those left out
+ * @progress: of all cases
+ * @done: cases
  */
 struct sweep {
 	u32 counts[MAX_COUNTS];
@@ -92,6 +101,8 @@ struct sweep {
 	u64 events;
 	bool only;
 	const char *svg;
+	bool json;
+	json_t *list;
 	double times[LINES][MAX_SIZES];
 	u64 slices[LINES][MAX_SIZES];
 	unsigned int drawn;
@@ -99,6 +110,8 @@ struct sweep {
 	char selected[MAX_SIZES][64];
 	u32 beyond;
 	u32 cases;
+	struct progress progress;
+	u64 done;
 };
 
 /* ---- one run ---- */
@@ -114,7 +127,15 @@ static int algorithm_index(const char *name)
 	return -1;
 }
 
-static int simulate(const struct sweep *s, const struct zcoll_plan *plan, u64 bytes, u64 slice,
+static void tell_progress(void *told, u64 events)
+{
+	struct sweep *s = told;
+
+	(void)events;
+	progress_update(&s->progress, "cases", s->done, (u64)s->ncounts * (u64)s->nsizes, false);
+}
+
+static int simulate(struct sweep *s, const struct zcoll_plan *plan, u64 bytes, u64 slice,
 		    double *ns)
 {
 	struct sim_job_spec spec = {
@@ -126,6 +147,7 @@ static int simulate(const struct sweep *s, const struct zcoll_plan *plan, u64 by
 		.faults = { .slowness = 1 },
 		.njobs = 1, .ops = 1, .window = 1, .slots = ZC_ENGINE_SLOTS,
 		.inflight = ZC_ENGINE_INFLIGHT, .ranks = 1, .most_events = s->events,
+		.tell = tell_progress, .told = s,
 	};
 	struct sim_outcome outcome;
 	struct sim_job job;
@@ -200,8 +222,8 @@ static int candidate_time(struct sweep *s, const struct zcoll_plan_candidate *ca
 
 /* ---- one size ---- */
 
-/* Both terms of the bound */
-static void bound(const struct sweep *s, u32 nodes, double bytes, double *most, double *sum)
+/* The larger term of the yardstick, and both together */
+static void yardstick(const struct sweep *s, u32 nodes, double bytes, double *most, double *sum)
 {
 	double alpha = s->fabric.latency + 2 * s->fabric.overhead;
 	double rounds = ceil(log2(nodes)) * alpha;
@@ -267,11 +289,38 @@ static int sweep_size(struct sweep *s, u32 nodes, int k)
 		return failed("%u nodes: %s", nodes, strerror(-err));
 	choice.best.slice = s->slices[LINE_SELECTED][k];
 	zcoll_plan_choice_text(&choice.best, s->selected[k], sizeof(s->selected[k]));
-	bound(s, nodes, s->sizes[k], &s->times[LINE_BOUND][k], &sum);
+	yardstick(s, nodes, s->sizes[k], &s->times[LINE_YARDSTICK][k], &sum);
 	s->ratio[k] = s->times[LINE_SELECTED][k] / sum;
 	s->cases += s->ratio[k] > 0;
 	s->beyond += s->ratio[k] > FACTOR;
+	s->done++;
+	tell_progress(s, 0);
 	return STATUS_OK;
+}
+
+/* ---- JSON ---- */
+
+static json_t *json_ns(double ns)
+{
+	return ns > 0 ? json_real(ns) : json_null();
+}
+
+/* A case; what was left out is null */
+static void list_case(struct sweep *s, u32 nodes, int k)
+{
+	json_t *times = json_object();
+	const char *name;
+	int i;
+
+	for (i = 0; i < MAX_ALGOS && (name = zcoll_plan_algorithm(i)); i++)
+		if (s->times[i][k] > 0)
+			json_object_set_new(times, name, json_ns(s->times[i][k]));
+	json_array_append_new(s->list, json_pack("{ss si sI ss so so so so}",
+		"collective", zcoll_collective_name(s->collective), "nodes", (int)nodes,
+		"bytes", (json_int_t)s->sizes[k], "selected", s->selected[k],
+		"selected_ns", json_ns(s->times[LINE_SELECTED][k]),
+		"yardstick_ns", json_ns(s->times[LINE_YARDSTICK][k]),
+		"ratio", json_ns(s->ratio[k]), "times_ns", times));
 }
 
 /* ---- tables and charts ---- */
@@ -328,7 +377,7 @@ static void print_table(const struct sweep *s, u32 nodes)
 		if (has_times(s, i))
 			print_row(s, name, i);
 	print_row(s, "selected", LINE_SELECTED);
-	print_row(s, "lower bound", LINE_BOUND);
+	print_row(s, "yardstick", LINE_YARDSTICK);
 	printf("%-20s", "selected/both terms");
 	for (k = 0; k < s->nsizes; k++)
 		printf(" %7.2f", s->ratio[k]);
@@ -341,6 +390,26 @@ static void print_table(const struct sweep *s, u32 nodes)
 			printf("left out: %u nodes, %.0f bytes, %s: over %" PRIu64 " events\n",
 			       nodes, s->sizes[k], s->selected[k], s->events);
 	putchar('\n');
+}
+
+/* What the yardstick is; NULL-terminated */
+static const char *const *yardstick_notes(const struct sweep *s)
+{
+	static const char *const allreduce[] = {
+		"yardstick: the larger of ceil(log2 N) (L + 2o) and 2 (N - 1)/N n G;",
+		"a high radix overlaps messages, and so may beat the first of these", NULL,
+	};
+	static const char *const other[] = {
+		"yardstick: one message after the other, and each byte once", NULL,
+	};
+
+	return s->collective == ZCOLL_ALLREDUCE ? allreduce : other;
+}
+
+static void print_notes(const char *const *notes)
+{
+	for (; *notes; notes++)
+		puts(*notes);
 }
 
 /* @index: of the panel; after the last comes the legend */
@@ -358,7 +427,7 @@ static void draw(struct sweep *s, FILE *svg, int index)
 						     CHART_BAND };
 	for (i = 0; i < MAX_ALGOS && (name = zcoll_plan_algorithm(i)); i++)
 		lines[panel.nlines++] = (struct chart_line){ name, s->times[i], CHART_LINE };
-	lines[panel.nlines++] = (struct chart_line){ "lower bound", s->times[LINE_BOUND],
+	lines[panel.nlines++] = (struct chart_line){ "yardstick", s->times[LINE_YARDSTICK],
 						     CHART_BOUND };
 	if (index == s->ncounts) {
 		chart_end(svg, &panel, s->drawn);
@@ -367,7 +436,7 @@ static void draw(struct sweep *s, FILE *svg, int index)
 	if (!index) {
 		snprintf(title, sizeof(title), "%s: time against size",
 			 zcoll_collective_name(s->collective));
-		chart_begin(svg, title, s->ncounts);
+		chart_begin(svg, title, yardstick_notes(s), s->ncounts);
 	}
 	snprintf(title, sizeof(title), "%u nodes", s->counts[index]);
 	s->drawn |= chart_panel(svg, index, &panel);
@@ -379,13 +448,19 @@ static int sweep_all(struct sweep *s, FILE *svg)
 {
 	int i, k, status = STATUS_OK;
 
+	progress_start(&s->progress, true);
 	for (i = 0; i < s->ncounts && !status; i++) {
 		memset(s->times, 0, sizeof(s->times));
 		for (k = 0; k < s->nsizes && !status; k++)
 			status = sweep_size(s, s->counts[i], k);
+		progress_end(&s->progress);
 		if (status)
 			break;
-		print_table(s, s->counts[i]);
+		if (s->json)
+			for (k = 0; k < s->nsizes; k++)
+				list_case(s, s->counts[i], k);
+		else
+			print_table(s, s->counts[i]);
 		fflush(stdout);
 		if (svg)
 			draw(s, svg, i);
@@ -393,20 +468,33 @@ static int sweep_all(struct sweep *s, FILE *svg)
 	return status;
 }
 
+/* What comes after all tables, or instead of them */
+static int sweep_end(struct sweep *s)
+{
+	if (s->json)
+		return plan_print_json(s->list);
+	print_notes(yardstick_notes(s));
+	printf("beyond %.2f of both terms: %u of %u cases\n", FACTOR, s->beyond, s->cases);
+	return STATUS_OK;
+}
+
 static int sweep_run(struct sweep *s)
 {
 	FILE *svg = NULL;
 	int status;
 
+	s->list = s->json ? json_array() : NULL;
 	if (s->svg) {
 		svg = fopen(s->svg, "w");
 		if (!svg)
 			return failed("%s: %s", s->svg, strerror(errno));
 	}
 	status = sweep_all(s, svg);
+	progress_end(&s->progress);
 	if (!status)
-		printf("beyond %.2f of both terms: %u of %u cases\n", FACTOR, s->beyond,
-		       s->cases);
+		status = sweep_end(s);
+	else
+		json_decref(s->list);
 	if (!svg)
 		return status;
 	if (!status)
@@ -418,7 +506,10 @@ static int sweep_run(struct sweep *s)
 
 /* ---- options ---- */
 
-enum { OPT_COLL = 256, OPT_FABRIC, OPT_MIN, OPT_MAX, OPT_FACTOR, OPT_EVENTS, OPT_SELECTED, OPT_SVG };
+enum {
+	OPT_COLL = 256, OPT_FABRIC, OPT_MIN, OPT_MAX, OPT_FACTOR, OPT_EVENTS, OPT_SELECTED,
+	OPT_SVG, OPT_JSON,
+};
 
 static const struct option options[] = {
 	{ "nodes", required_argument, NULL, 'N' },
@@ -430,6 +521,7 @@ static const struct option options[] = {
 	{ "events", required_argument, NULL, OPT_EVENTS },
 	{ "selected", no_argument, NULL, OPT_SELECTED },
 	{ "svg", required_argument, NULL, OPT_SVG },
+	{ "json", no_argument, NULL, OPT_JSON },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -469,7 +561,12 @@ static int set_option(struct sweep *s, int opt)
 		s->only = true;
 		return STATUS_OK;
 	case OPT_SVG:
+		if (!strcmp(optarg, "-"))
+			return usage("--svg -: standard output is for the table; name a file");
 		s->svg = optarg;
+		return STATUS_OK;
+	case OPT_JSON:
+		s->json = true;
 		return STATUS_OK;
 	}
 	return usage_option();

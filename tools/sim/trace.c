@@ -3,6 +3,7 @@
  * Traces; see trace.h. Times in them are microseconds, here with six digits: exact.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "trace.h"
 
@@ -19,10 +20,11 @@ static const char *const messages[] = {
 	[ZC_MSG_ANSWER] = "answer", [ZC_MSG_DECISION] = "decision",
 };
 
+/* @path: of the file, or "-": standard output */
 int trace_open(struct sim_trace *trace, const char *path)
 {
 	trace->more = false;
-	trace->file = fopen(path, "w");
+	trace->file = strcmp(path, "-") ? fopen(path, "w") : stdout;
 	if (!trace->file)
 		return -errno;
 	fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", trace->file);
@@ -35,7 +37,9 @@ int trace_close(struct sim_trace *trace)
 	int bad;
 
 	fputs("\n]}\n", trace->file);
-	bad = ferror(trace->file);
+	bad = fflush(trace->file) || ferror(trace->file);
+	if (trace->file == stdout)
+		return bad ? -EIO : 0;
 	return fclose(trace->file) || bad ? -EIO : 0;
 }
 
@@ -43,7 +47,7 @@ int trace_close(struct sim_trace *trace)
 static void entry(struct sim_trace *trace, char phase, u32 node, const char *name, u64 at)
 {
 	fprintf(trace->file,
-		"%s\n{\"ph\":\"%c\",\"pid\":0,\"tid\":%u,\"name\":\"%s\",\"ts\":%llu.%06llu",
+		"%s\n{\"ph\":\"%c\",\"pid\":1,\"tid\":%u,\"name\":\"%s\",\"ts\":%llu.%06llu",
 		trace->more ? "," : "", phase, node, name, (unsigned long long)(at / PS_IN_US),
 		(unsigned long long)(at % PS_IN_US));
 	trace->more = true;
@@ -74,14 +78,18 @@ static void arrow(struct sim_trace *trace, char phase, u32 node, u64 flow, u64 a
 		phase == 'f' ? ",\"bp\":\"e\"" : "");
 }
 
-/* Names for the tracks */
+/* Names for the tracks, and their order */
 void trace_nodes(struct sim_trace *trace, u32 nodes)
 {
 	u32 n;
 
+	entry(trace, 'M', 0, "process_name", 0);
+	fputs(",\"args\":{\"name\":\"zcoll sim\"}}", trace->file);
 	for (n = 0; n < nodes; n++) {
 		entry(trace, 'M', n, "thread_name", 0);
 		fprintf(trace->file, ",\"args\":{\"name\":\"node %u\"}}", n);
+		entry(trace, 'M', n, "thread_sort_index", 0);
+		fprintf(trace->file, ",\"args\":{\"sort_index\":%u}}", n);
 	}
 }
 

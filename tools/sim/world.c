@@ -268,6 +268,16 @@ static bool world_goes_on(const struct sim_world *world)
 	       (world->running || !world->scene->faults.silence);
 }
 
+#define TELL_EVERY	65536	/* events: some hundredths of a second */
+
+static void world_tell(const struct sim_world *world)
+{
+	const struct sim_scene *scene = world->scene;
+
+	if (scene->tell && world->outcome->events % TELL_EVERY == 0)
+		scene->tell(scene->told, world->outcome->events);
+}
+
 static void world_loop(struct sim_world *world)
 {
 	struct sim_event event;
@@ -284,6 +294,7 @@ static void world_loop(struct sim_world *world)
 			world_blows(world);
 		world->outcome->events++;
 		world_handle(world, &event);
+		world_tell(world);
 		if (world->outcome->events == world->scene->most_events) {
 			world_wrong(world, event.node, "there is no end: so many events");
 			break;
