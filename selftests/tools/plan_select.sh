@@ -55,6 +55,9 @@ command_works() {
 		command=$(sed -n 's/^to make it: zcoll //p' out)
 		# shellcheck disable=SC2086 # words of a command
 		"$zcoll" $command >plan.json && "$zcoll" plan check plan.json || return 1
+		command=$(sed -n 's/^to simulate it: zcoll //p' out)
+		# shellcheck disable=SC2086
+		"$zcoll" $command >sim && grep -q '^time_ns: ' sim || return 1
 	done
 }
 

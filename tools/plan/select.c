@@ -72,13 +72,13 @@ struct select_options {
 	bool json;
 };
 
-/* ---- the command that makes a plan ---- */
+/* ---- commands that make, and simulate, what was chosen ---- */
 
-static void make_command(FILE *out, const struct zcoll_plan_spec *spec)
+static void print_spec(FILE *out, const char *command, const struct zcoll_plan_spec *spec)
 {
 	unsigned int i;
 
-	fprintf(out, "zcoll plan make %s -N %u --coll %s", spec->algo, spec->nodes,
+	fprintf(out, "zcoll %s %s -N %u --coll %s", command, spec->algo, spec->nodes,
 		zcoll_collective_name(spec->collective));
 	if (spec->radix)
 		fprintf(out, " --radix %u", spec->radix);
@@ -131,8 +131,12 @@ static void print_choice(const struct zcoll_plan_query *query,
 	for (i = 0; i < choice->ncandidates; i++)
 		print_candidate(&choice->candidates[i], choice->bound_ns);
 	printf("\nto make it: ");
-	make_command(stdout, &choice->best.spec);
-	printf("\n");
+	print_spec(stdout, "plan make", &choice->best.spec);
+	printf("\nto simulate it: ");
+	print_spec(stdout, "sim --algo", &choice->best.spec);
+	printf(" --bytes %llu --dtype %u --slice %llu --contention nic\n",
+	       (unsigned long long)query->bytes, query->element,
+	       (unsigned long long)choice->best.slice);
 }
 
 /* ---- JSON ---- */
@@ -157,7 +161,7 @@ static json_t *json_command(const struct zcoll_plan_spec *spec)
 
 	if (!out)
 		return NULL;
-	make_command(out, spec);
+	print_spec(out, "plan make", spec);
 	string = fclose(out) ? NULL : json_string(text);
 	free(text);
 	return string;
