@@ -17,7 +17,7 @@
 #define TOP	76	/* of the rows: title, and numbers of the nodes */
 #define ROW	64
 #define GAP	12	/* between the arrows of two rows */
-#define MIN_WIDTH 560	/* the title's */
+#define MIN_WIDTH 600	/* the title's, and the key's */
 #define LABEL_HEIGHT 11
 #define DIGIT_WIDTH 7
 #define LINE	22	/* of the summary */
