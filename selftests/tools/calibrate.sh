@@ -7,7 +7,17 @@
 # shellcheck source=selftests/tools/tap.sh
 . "$(dirname "$0")/tap.sh"
 
-calibrate() { "$zcoll" calibrate "$@"; }
+# calibrate ARG...: what is too noisy on a busy machine is measured again
+calibrate() {
+	local tries=10 status
+	while [ $((tries -= 1)) -ge 0 ]; do
+		"$zcoll" calibrate "$@" 2>calibrate.err
+		status=$?
+		grep -q "too noisy" calibrate.err || break
+	done
+	cat calibrate.err >&2
+	return "$status"
+}
 
 # positive FILE: all numbers of a fabric are
 positive() {
@@ -46,13 +56,18 @@ writes_file() {
 		grep -q "^fabric   my fabric" out && grep -qE '^L  +[0-9]+ ns' out
 }
 
+# A listener ends with the measurement, so the next try needs another one
 two_processes() {
-	local port answer
-	port=$(free_port)
-	calibrate --listen "127.0.0.1:$port" 2>listener &
-	answer=$!
-	listening "$port" || return 1
-	run calibrate --peer "127.0.0.1:$port" --time 200ms -o peer.json
+	local port answer tries=10
+	while [ $((tries -= 1)) -ge 0 ]; do
+		port=$(free_port)
+		"$zcoll" calibrate --listen "127.0.0.1:$port" 2>listener &
+		answer=$!
+		listening "$port" || return 1
+		run "$zcoll" calibrate --peer "127.0.0.1:$port" --time 200ms -o peer.json
+		grep -q "too noisy" err || break
+		wait "$answer"
+	done
 	is 0 "$status" && positive peer.json && wait "$answer" &&
 		grep -q "127.0.0.1:$port" peer.json && grep -q "listening at 127.0.0.1:$port" listener &&
 		grep -q "127.0.0.1 measures" listener && grep -q "127.0.0.1 has measured" listener
@@ -144,7 +159,7 @@ t "nobody there: told, with what to do" nobody
 t "a port in use is told" port_in_use
 t "a file that cannot be written is told at once" file_first
 t "a file is replaced when all is measured" file_replaced
-t "a full disk is told" fails "No space left" "$zcoll" calibrate --time 50ms -o /dev/full
+t "a full disk is told" fails "No space left" calibrate --time 50ms -o /dev/full
 t "a port above 65535 is refused by a listener" refused "not a number from 1 to 65535" "$zcoll" calibrate --listen 99999
 t "and for a peer" refused "not a number from 1 to 65535" "$zcoll" calibrate --peer localhost:99999
 t "port 0 is refused" refused "not a number from 1 to 65535" "$zcoll" calibrate --listen 0
