@@ -17,6 +17,8 @@
  * has answered a coordinator does not listen to lower ones any more: a decision
  * that the lost one sent just before may have been made without it.
  *
+ * A node that has left in good order is not asked: it is no survivor.
+ *
  * This needs what heartbeats give if config.timeout is well chosen: nodes that live are
  * not taken for lost, and lost ones are found out. A node that is told by another that it
  * is to coordinate takes all lower ones for lost.
@@ -61,12 +63,14 @@ static bool zc_good_has(const struct zc_good *good, u64 seq)
  * zc_revoke - revoke the engine
  * @e: engine
  * @error: cause, a negative errno; only the first one counts
+ * @blame: the node whose silence, loss or message it is, ZC_NONE: none
  */
-void zc_revoke(struct zc_engine *e, s32 error)
+void zc_revoke(struct zc_engine *e, s32 error, u32 blame)
 {
 	if (e->error)
 		return;
 	e->error = error < 0 && error >= -ZC_MAX_ERRNO ? error : -EIO;
+	e->blame = blame;
 	e->stage = ZC_TELLING;
 	e->cursor = 0;
 	e->agree.good = zc_good_here(e);
@@ -91,7 +95,7 @@ static void zc_agree_coordinate(struct zc_engine *e)
 	a->cursor = 0;
 	a->answers = 0;
 	for (i = 0; i < zc_words(e->config.nodes); i++)
-		a->answered[i] = a->lost[i];
+		a->answered[i] = a->gone[i];
 	zc_bit_set(a->answered, e->config.node);
 	for (i = 0; i < e->config.nodes; i++)
 		a->answers += !zc_bit(a->answered, i);
@@ -99,17 +103,17 @@ static void zc_agree_coordinate(struct zc_engine *e)
 		zc_agree_decide(e);
 }
 
-/* Find a coordinator: the lowest node that lives */
+/* Find a coordinator: the lowest node that lives, and has not left */
 static void zc_agree_begin(struct zc_engine *e)
 {
 	struct zc_agree *a = &e->agree;
 	u32 lowest = 0;
 
-	while (!~a->lost[lowest / 64])
+	while (!~a->gone[lowest / 64])
 		lowest += 64;
-	while (zc_bit(a->lost, lowest))
+	while (zc_bit(a->gone, lowest))
 		lowest++;
-	if (lowest < a->coordinator && !zc_bit(a->lost, a->coordinator))
+	if (lowest < a->coordinator && !zc_bit(a->gone, a->coordinator))
 		return;
 	if (lowest == e->config.node) {
 		zc_agree_coordinate(e);
@@ -162,7 +166,7 @@ void zc_agree_message(struct zc_engine *e, u32 from, const struct zc_msg *msg)
 {
 	struct zc_agree *a = &e->agree;
 
-	zc_revoke(e, msg->status);
+	zc_revoke(e, msg->status, from);
 	switch (msg->type) {
 	case ZC_MSG_ABORT:
 		if (msg->unit)
@@ -192,8 +196,8 @@ void zc_agree_message(struct zc_engine *e, u32 from, const struct zc_msg *msg)
 	}
 }
 
-/* A node is lost: it will not answer, and not coordinate */
-void zc_agree_lost(struct zc_engine *e, u32 node)
+/* A node is lost, or has left: it will not answer, and not coordinate */
+void zc_agree_gone(struct zc_engine *e, u32 node)
 {
 	struct zc_agree *a = &e->agree;
 
@@ -232,7 +236,7 @@ static bool zc_agree_talk(struct zc_engine *e, struct zc_action *action)
 	while (a->role != ZC_FOLLOWS && a->cursor < e->config.nodes) {
 		u32 node = a->cursor++;
 
-		if (node != e->config.node && !zc_bit(a->lost, node))
+		if (node != e->config.node && !zc_bit(a->gone, node))
 			return zc_agree_tell(e, node, a->role == ZC_ASKS ? ZC_MSG_ASK :
 					     ZC_MSG_DECISION, action);
 	}
@@ -263,7 +267,7 @@ bool zc_agree_next(struct zc_engine *e, struct zc_action *action)
 		return true;
 	/* Links that appear later are told, too */
 	while (e->cursor < e->nlinks) {
-		if (e->links[e->cursor++].lost)
+		if (e->links[e->cursor++].gone)
 			continue;
 		zc_agree_tell(e, e->links[e->cursor - 1].node, ZC_MSG_ABORT, action);
 		action->msg.unit = 0;

@@ -67,6 +67,8 @@ struct zc_engine *zc_engine_init(void *room, const struct zc_engine_config *conf
 
 	memset(room, 0, zc_engine_size(config));
 	e->config = *config;
+	e->end = U64_MAX;
+	e->blame = ZC_NONE;
 	e->ops = (struct zc_eop *)at;
 	at += config->window * sizeof(*e->ops);
 	for (i = 0; i < config->window; i++) {
@@ -81,7 +83,7 @@ struct zc_engine *zc_engine_init(void *room, const struct zc_engine_config *conf
 	at += config->links * sizeof(*e->links);
 	e->agree.answered = (u64 *)at;
 	at += zc_words(config->nodes) * sizeof(u64);
-	e->agree.lost = (u64 *)at;
+	e->agree.gone = (u64 *)at;
 	at += zc_words(config->nodes) * sizeof(u64);
 	e->index = (u32 *)at;
 	e->index_mask = zc_index_size(config->links) - 1;
@@ -97,8 +99,11 @@ void zc_op_wake(struct zc_engine *e, struct zc_eop *op)
 		zc_row_wake(e, op, i);
 }
 
-/* The operation of that number, which is in the window; made if nobody knew of it */
-static struct zc_eop *zc_op_find(struct zc_engine *e, u64 seq, u64 fingerprint)
+/*
+ * The operation of that number, which is in the window; made if nobody knew of it. @from: who
+ * speaks of it, ZC_NONE: this node
+ */
+static struct zc_eop *zc_op_find(struct zc_engine *e, u64 seq, u64 fingerprint, u32 from)
 {
 	struct zc_eop *op = zc_eop(e, seq);
 	u32 i;
@@ -113,6 +118,7 @@ static struct zc_eop *zc_op_find(struct zc_engine *e, u64 seq, u64 fingerprint)
 	op->desc.seq = seq;
 	op->desc.fingerprint = fingerprint;
 	op->phase = ZC_OP_EARLY;
+	op->from = from;
 	op->due = false;
 	op->nbits = 0;
 	op->left = 0;
@@ -166,7 +172,7 @@ static int zc_submit_check(const struct zc_engine *e, const struct zc_op_desc *d
  * -EINVAL: it does not make sense, its plan has not been checked, or it asks for an
  * agreed verdict but its plan does not, or config.links are fewer than all; -E2BIG: more
  * steps than config.steps; -ENOSPC: it has to do with more nodes than config.links.
- * -EPROTO: another node has called something else: this
+ * -EPROTO: another node has called something else, or -ESHUTDOWN: has left: this
  * revokes the engine. Or the error that has revoked the engine.
  */
 int zc_engine_submit(struct zc_engine *e, const struct zc_op_desc *desc)
@@ -180,10 +186,14 @@ int zc_engine_submit(struct zc_engine *e, const struct zc_op_desc *desc)
 	err = zc_submit_check(e, desc);
 	if (err)
 		return err;
+	if (desc->seq >= e->end) {
+		zc_revoke(e, -ESHUTDOWN, e->leaver);
+		return -ESHUTDOWN;
+	}
 	early = op->phase == ZC_OP_EARLY && op->desc.seq == desc->seq;
-	zc_op_find(e, desc->seq, desc->fingerprint);
+	zc_op_find(e, desc->seq, desc->fingerprint, ZC_NONE);
 	if (op->desc.fingerprint != desc->fingerprint) {
-		zc_revoke(e, -EPROTO);
+		zc_revoke(e, -EPROTO, op->from);
 		return -EPROTO;
 	}
 	op->desc = *desc;
@@ -194,8 +204,9 @@ int zc_engine_submit(struct zc_engine *e, const struct zc_op_desc *desc)
 		err = zc_row_check(e, op, i, &words);
 	for (; i < e->config.steps && !err; i++)
 		err = zc_row_untouched(&op->rows[i]) ? 0 : -EPROTO;
+	/* Who sent what does not fit the last step; of OPEN ones that is not known */
 	if (err == -EPROTO)
-		zc_revoke(e, err);
+		zc_revoke(e, err, op->rows[i - 1].peer);
 	if (err) {
 		op->phase = early ? ZC_OP_EARLY : ZC_OP_UNKNOWN;
 		return err;
@@ -215,14 +226,14 @@ static void zc_op_message(struct zc_engine *e, u32 from, const struct zc_msg *ms
 	if (e->error || msg->seq < e->base)
 		return;
 	if (msg->seq >= e->base + e->config.window || msg->step >= e->config.steps) {
-		zc_revoke(e, -EPROTO);
+		zc_revoke(e, -EPROTO, from);
 		return;
 	}
-	op = zc_op_find(e, msg->seq, msg->fingerprint);
+	op = zc_op_find(e, msg->seq, msg->fingerprint, from);
 	if (op->desc.fingerprint != msg->fingerprint)
-		zc_revoke(e, -EPROTO);
+		zc_revoke(e, -EPROTO, from);
 	else if (op->phase != ZC_OP_ENDED && zc_row_message(e, op, from, msg))
-		zc_revoke(e, -EPROTO);
+		zc_revoke(e, -EPROTO, from);
 }
 
 /**
@@ -239,7 +250,10 @@ void zc_engine_message(struct zc_engine *e, u32 from, const struct zc_msg *msg)
 	struct zc_link *link = zc_link(e, from);
 
 	if (!link) {
-		zc_revoke(e, from < e->config.nodes && from != e->config.node ? -ENOSPC : -EPROTO);
+		if (from < e->config.nodes && from != e->config.node)
+			zc_revoke(e, -ENOSPC, from);
+		else
+			zc_revoke(e, -EPROTO, ZC_NONE);
 		return;
 	}
 	if (link->lost)
@@ -260,7 +274,7 @@ void zc_engine_message(struct zc_engine *e, u32 from, const struct zc_msg *msg)
 		zc_agree_message(e, from, msg);
 		break;
 	default:
-		zc_revoke(e, -EPROTO);
+		zc_revoke(e, -EPROTO, from);
 	}
 }
 
@@ -282,6 +296,23 @@ void zc_engine_done(struct zc_engine *e, u64 seq, u32 step, u64 unit)
 		zc_row_done(e, op, step, unit);
 }
 
+/* From now on a node is told nothing, and not waited for. Return: it was not so before. */
+static bool zc_gone(struct zc_engine *e, u32 node)
+{
+	struct zc_link *link;
+
+	if (node >= e->config.nodes || node == e->config.node || zc_bit(e->agree.gone, node))
+		return false;
+	zc_bit_set(e->agree.gone, node);
+	link = zc_link(e, node);
+	if (link) {
+		link->gone = true;
+		/* Nothing waits for it to retire operations */
+		zc_link_heard(e, link, U64_MAX);
+	}
+	return true;
+}
+
 /**
  * zc_engine_lost - a node does not live any more, or cannot be reached
  * @e: engine
@@ -293,14 +324,40 @@ void zc_engine_lost(struct zc_engine *e, u32 node)
 {
 	struct zc_link *link;
 
-	if (node >= e->config.nodes || node == e->config.node || zc_bit(e->agree.lost, node))
+	if (!zc_gone(e, node))
 		return;
-	zc_bit_set(e->agree.lost, node);
 	link = zc_link(e, node);
 	if (link)
 		link->lost = true;
-	zc_revoke(e, -EHOSTDOWN);
-	zc_agree_lost(e, node);
+	zc_revoke(e, -EHOSTDOWN, node);
+	zc_agree_gone(e, node);
+}
+
+/**
+ * zc_engine_left - a node takes no further part, and has told so
+ * @e: engine
+ * @node: another node
+ * @retired: operations it has retired, of which it has done and sent all its part
+ *
+ * It is not lost: nothing happens unless this node wants an operation that it has not
+ * retired, which revokes the engine with -ESHUTDOWN. Messages of it may still come. None
+ * are told to it; a SEND to it, if there should be one, is given to the host all the same,
+ * which answers it. What is said once is final.
+ */
+void zc_engine_left(struct zc_engine *e, u32 node, u64 retired)
+{
+	u32 i;
+
+	if (!zc_gone(e, node))
+		return;
+	if (retired < e->end) {
+		e->end = retired;
+		e->leaver = node;
+	}
+	for (i = 0; i < e->config.window; i++)
+		if (e->ops[i].phase == ZC_OP_ACTIVE && e->ops[i].desc.seq >= e->end)
+			zc_revoke(e, -ESHUTDOWN, node);
+	zc_agree_gone(e, node);
 }
 
 /**
@@ -310,7 +367,7 @@ void zc_engine_lost(struct zc_engine *e, u32 node)
  */
 void zc_engine_abort(struct zc_engine *e, s32 error)
 {
-	zc_revoke(e, error);
+	zc_revoke(e, error, ZC_NONE);
 }
 
 /**
@@ -330,7 +387,8 @@ void zc_engine_closed(struct zc_engine *e)
 /**
  * zc_engine_tick - time passes
  * @e: engine
- * @now: ns of a clock that does not go back
+ * @now: ns of a clock that does not go back, and may leave out time in which the host did
+ *	not run
  *
  * To be called once before anything else, so that no link seems silent since time 0.
  *
@@ -348,14 +406,14 @@ u64 zc_engine_tick(struct zc_engine *e, u64 now)
 		if (op->phase != ZC_OP_ACTIVE || !op->desc.deadline)
 			continue;
 		if (op->desc.deadline <= now)
-			zc_revoke(e, -ETIMEDOUT);
+			zc_revoke(e, -ETIMEDOUT, ZC_NONE);
 		else if (op->desc.deadline < next)
 			next = op->desc.deadline;
 	}
 	if (!e->config.silence)
 		return next;
 	for (i = 0; i < e->nlinks; i++)
-		if (!e->links[i].lost && now >= e->links[i].heard + e->config.timeout)
+		if (!e->links[i].gone && now >= e->links[i].heard + e->config.timeout)
 			zc_engine_lost(e, e->links[i].node);
 	e->beat = e->nlinks;
 	return next < now + e->config.silence ? next : now + e->config.silence;
@@ -449,6 +507,27 @@ bool zc_engine_next(struct zc_engine *e, struct zc_action *action)
 	return zc_link_next(e, action);
 }
 
+/**
+ * zc_engine_waits - for whose message does a step of an operation wait, and for nothing else?
+ * @e: engine
+ * @seq: operation
+ * @step: index of the step
+ * @unit: 0; to be asked again it is left as it is
+ *
+ * When all that the host has to do is done, an operation waits for these nodes, and for no other.
+ *
+ * Return: a node, which an OPEN step may name for each of its units; ZC_NONE: no more.
+ */
+u32 zc_engine_waits(const struct zc_engine *e, u64 seq, u32 step, u64 *unit)
+{
+	const struct zc_eop *op = zc_eop(e, seq);
+
+	if (op->phase != ZC_OP_ACTIVE || op->desc.seq != seq ||
+	    step >= op->desc.prog->plan->nsteps)
+		return ZC_NONE;
+	return zc_row_waits(op, step, unit);
+}
+
 /* Operations retired: all below this have ended, and their COMPLETE has been given */
 u64 zc_engine_retired(const struct zc_engine *e)
 {
@@ -459,4 +538,10 @@ u64 zc_engine_retired(const struct zc_engine *e)
 s32 zc_engine_error(const struct zc_engine *e)
 {
 	return e->error;
+}
+
+/* The node whose silence, loss or message revoked the engine; ZC_NONE: none, or unknown */
+u32 zc_engine_blame(const struct zc_engine *e)
+{
+	return e->blame;
 }

@@ -23,9 +23,12 @@
  *               receiving step of each operation in the window has config.slots of its
  *               own (unit u lands in slot u mod slots); a step marked OPEN has one for
  *               each unit, if zc_op_desc.eager allows, or none
+ *   reserve     slots that are there before the operation is submitted: those of steps
+ *               whose units have at most zc_op_desc.reserve elements
  *   direct      a message that lands in its destination: outputs or scratch
- *   grant       leave to send: units below it may be sent. A step with slots has
- *               config.slots from the beginning; direct ones, none
+ *   grant       leave to send: units below it may be sent. A step with slots in reserve
+ *               has config.slots from the beginning; other steps with slots are given
+ *               as many when the operation is submitted at the receiver; direct ones, none
  *   link        another node this one has to do with
  *
  * Actions with a unit (SEND, GATHER, FOLD, DELIVER, FINAL) are answered by
@@ -36,6 +39,9 @@
  * engine gives no action that touches a place another one may still be using, as
  * far as the plan orders them (zc_plan_check()).
  *
+ * Operations in flight do not block each other: each owns all its slots from its submission
+ * on, and what an older one waits for is never held by a younger one.
+ *
  * Failure. The first cause of failure revokes the engine: a lost peer, a deadline, a
  * mismatch, zc_engine_abort(), another node's word of it. It tells all links,
  * begins nothing more, settles the verdicts of operations that asked for agreed ones
@@ -43,7 +49,15 @@
  * any more. When that is done (zc_engine_closed()) and all actions of an operation are
  * answered, the operation ends with the verdict. Control messages go on all the time.
  * A node that waits for one that has failed before it had any link hears of it by its own
- * heartbeat, so without heartbeats only if the host says so.
+ * heartbeat, so without heartbeats only if the host says so. zc_engine_blame() names the node
+ * that revoked the engine, if one did.
+ *
+ * Leaving. A node that has ended all its operations may leave (zc_engine_left()): that is
+ * no failure until another node wants an operation that it has not ended.
+ *
+ * Time is what the host says (zc_engine_tick()), and may leave out time in which the host did
+ * not run, a machine that was suspended or a guest that was not scheduled: else all links
+ * would seem silent for so long. Deadlines are on the same clock.
  *
  * Threads and locks. The engine has no locks, and never sleeps: the host calls all
  * functions of one engine under one lock, or from one thread. An action may be
@@ -159,6 +173,8 @@ struct zc_cut {
  *	room for @slice + @slice / 8 elements
  * @eager: units of at most so many elements land in slots also where they could land
  *	directly; the same on all nodes
+ * @reserve: slots for units of at most so many elements are there before the operation is
+ *	submitted, so that the first ones need no grant; the same on all nodes. U64_MAX: all
  * @deadline: time on the clock of zc_engine_tick(), 0: none
  * @priv: for the host
  */
@@ -171,6 +187,7 @@ struct zc_op_desc {
 	struct zc_geometry geo;
 	u64 slice;
 	u64 eager;
+	u64 reserve;
 	u64 deadline;
 	void *priv;
 };
@@ -246,6 +263,10 @@ struct zc_piece {
  * @src: likewise
  * @status: COMPLETE: 0 or a negative errno
  * @msg: SEND, TELL
+ *
+ * A TELL has @peer and @msg. One of a GRANT has @seq, @priv, @step and @row, too, which are of
+ * this node's step that receives, and in @unit the unit that may be sent of an OPEN step, of
+ * others the first one that may not: so the host can add where the elements are to land.
  */
 struct zc_action {
 	u32 type;
@@ -275,13 +296,16 @@ int zc_engine_submit(struct zc_engine *engine, const struct zc_op_desc *desc);
 void zc_engine_message(struct zc_engine *engine, u32 from, const struct zc_msg *msg);
 void zc_engine_done(struct zc_engine *engine, u64 seq, u32 step, u64 unit);
 void zc_engine_lost(struct zc_engine *engine, u32 node);
+void zc_engine_left(struct zc_engine *engine, u32 node, u64 retired);
 void zc_engine_abort(struct zc_engine *engine, s32 error);
 void zc_engine_closed(struct zc_engine *engine);
 u64 zc_engine_tick(struct zc_engine *engine, u64 now);
 bool zc_engine_next(struct zc_engine *engine, struct zc_action *action);
 
+u32 zc_engine_waits(const struct zc_engine *engine, u64 seq, u32 step, u64 *unit);
 u64 zc_engine_retired(const struct zc_engine *engine);
 s32 zc_engine_error(const struct zc_engine *engine);
+u32 zc_engine_blame(const struct zc_engine *engine);
 u64 zc_geometry_at(const struct zc_geometry *geo, u32 segments, u32 segment);
 u64 zc_geometry_largest(const struct zc_geometry *geo, u32 segments);
 struct zc_cut zc_cut(u64 longest, u64 slice);

@@ -37,6 +37,7 @@
  * @peer: the other node, ZC_NONE: none, or another one each turn
  * @feed: receiving: the peer's step that sends
  * @bits: OPEN: one past the first word in the operation's bits
+ * @early: OPEN: what early messages there were, zc_row_early()
  * @active: the node takes part
  * @slotted: what is sent or received lands in slots
  */
@@ -49,6 +50,7 @@ struct zc_row {
 	u64 landed;
 	u64 granted;
 	u64 stride;
+	u64 early;
 	u32 slices;
 	u32 peer;
 	u32 feed;
@@ -68,6 +70,7 @@ enum zc_op_phase {
  * struct zc_eop - an operation in the engine
  * @desc: as submitted
  * @phase: enum zc_op_phase
+ * @from: who spoke of it before it was submitted, ZC_NONE: nobody
  * @status: verdict, when ENDED
  * @due: COMPLETE has not been given yet
  * @v: this node's number in the plan
@@ -83,6 +86,7 @@ enum zc_op_phase {
 struct zc_eop {
 	struct zc_op_desc desc;
 	enum zc_op_phase phase;
+	u32 from;
 	s32 status;
 	bool due;
 	u32 v;
@@ -99,7 +103,8 @@ struct zc_eop {
 /**
  * struct zc_link - another node
  * @node: its number
- * @lost: it is
+ * @lost: it is, and not heard any more
+ * @gone: it is lost, or has left: it is told nothing, and need not say anything
  * @blocked: operations with rows that wait for it to retire others, by place
  * @retired: operations it has retired, as far as it has said
  * @told: operations we have told it that we have
@@ -109,6 +114,7 @@ struct zc_eop {
 struct zc_link {
 	u32 node;
 	bool lost;
+	bool gone;
 	u64 blocked;
 	u64 retired;
 	u64 told;
@@ -151,8 +157,8 @@ enum zc_role {
  * @decided: @good is the decision
  * @request: the coordinator has to be told that it is
  * @reply: an ANSWER to the coordinator is due
- * @answered: coordinator: bit for each node that has answered, or is lost
- * @lost: bit for each node that is lost
+ * @answered: coordinator: bit for each node that has answered, or is gone
+ * @gone: bit for each node that is lost, or has left
  */
 struct zc_agree {
 	struct zc_good good;
@@ -164,13 +170,15 @@ struct zc_agree {
 	bool request;
 	bool reply;
 	u64 *answered;
-	u64 *lost;
+	u64 *gone;
 };
 
 /**
  * struct zc_engine - see engine.h
  * @config: dimensions
  * @base: operations retired
+ * @end: operations from here on cannot be carried out: a node has left
+ * @leaver: that node
  * @now: of the last tick
  * @ready: bit for each operation, by seq mod window, that may have something to do
  * @ops: operations, by seq mod window
@@ -182,6 +190,7 @@ struct zc_agree {
  * @sweep: links not yet looked at for what they have to be told, from the end
  * @beat: likewise for heartbeats
  * @error: 0, or why the engine is revoked
+ * @blame: by which node, ZC_NONE: none
  * @stage: enum zc_stage
  * @cursor: links told of a failure
  * @agree: settling of verdicts
@@ -189,6 +198,8 @@ struct zc_agree {
 struct zc_engine {
 	struct zc_engine_config config;
 	u64 base;
+	u64 end;
+	u32 leaver;
 	u64 now;
 	u64 ready;
 	struct zc_eop *ops;
@@ -200,6 +211,7 @@ struct zc_engine {
 	u32 sweep;
 	u32 beat;
 	s32 error;
+	u32 blame;
 	enum zc_stage stage;
 	u32 cursor;
 	struct zc_agree agree;
@@ -249,6 +261,7 @@ bool zc_row_untouched(const struct zc_row *row);
 int zc_row_check(struct zc_engine *e, struct zc_eop *op, u32 step, u32 *words);
 void zc_row_start(struct zc_engine *e, struct zc_eop *op, u32 step);
 bool zc_row_next(struct zc_engine *e, struct zc_eop *op, u32 step, struct zc_action *action);
+u32 zc_row_waits(const struct zc_eop *op, u32 step, u64 *unit);
 void zc_row_done(struct zc_engine *e, struct zc_eop *op, u32 step, u64 unit);
 int zc_row_message(struct zc_engine *e, struct zc_eop *op, u32 from, const struct zc_msg *msg);
 
@@ -264,9 +277,9 @@ void zc_op_end(struct zc_engine *e, struct zc_eop *op, s32 status);
 void zc_op_wake(struct zc_engine *e, struct zc_eop *op);
 
 /* agree.c */
-void zc_revoke(struct zc_engine *e, s32 error);
+void zc_revoke(struct zc_engine *e, s32 error, u32 blame);
 void zc_agree_message(struct zc_engine *e, u32 from, const struct zc_msg *msg);
-void zc_agree_lost(struct zc_engine *e, u32 node);
+void zc_agree_gone(struct zc_engine *e, u32 node);
 bool zc_agree_next(struct zc_engine *e, struct zc_action *action);
 bool zc_agree_ends(const struct zc_engine *e, const struct zc_eop *op, s32 *status);
 

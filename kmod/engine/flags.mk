@@ -12,4 +12,4 @@ fold-flags-avx2 := -mavx -mavx2 -mf16c
 fold-flags-avx512 := $(fold-flags-avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl
 
 # Plans and the engine
-engine-objs := plan plan_valid plan_check prog engine row link agree
+engine-objs := plan plan_valid plan_check plan_place prog engine row link agree

@@ -13,8 +13,11 @@
 
 #include "types.h"
 
-/* Folds take at most this many inputs (ZCOLL_MAX_RANKS) */
-#define ZC_FOLD_MAX_SRC 1024
+/* Folds take at most this many inputs: a node's ZCOLL_MAX_RANKS, and one received */
+#define ZC_FOLD_MAX_SRC		1025
+
+/* Averages divide by at most this (ZCOLL_MAX_SIZE) */
+#define ZC_FOLD_MAX_DIVISOR	262144
 
 /**
  * typedef zc_fold_fn - fold one piece
@@ -23,6 +26,9 @@
  * @src: @nsrc input addresses, any alignment, in rank order
  * @ndst: number of outputs, 1 or more
  * @nsrc: number of inputs, 1 .. ZC_FOLD_MAX_SRC
+ * @divisor: what AVG divides the sum by, 1 .. ZC_FOLD_MAX_DIVISOR: the ranks that have
+ *	gone into the sum in the end, of which the inputs may be partial sums. Others
+ *	ignore it
  * @first: the piece begins at this element of every input and output
  * @count: elements of the piece
  * @stream: write with non-temporal stores: for results that will not fit a cache
@@ -31,11 +37,12 @@
  * below b - a, over the inputs' numbers. fp16 and bf16 are widened to fp32, and
  * rounded once (to nearest even). min and max propagate NaN and order -0 below
  * +0. A NaN result is written as the canonical quiet NaN of its type. Average
- * divides the sum (integers: the wrapped sum, truncating as C does) by @nsrc.
- * Integer sums and products wrap.
+ * divides the sum (integers: the wrapped sum, truncating as C does) by @divisor.
+ * Integer sums and products wrap. The sum of one input of ZCOLL_UINT8 is a copy of its
+ * bytes, whatever they stand for.
  */
-typedef void (*zc_fold_fn)(void *const *dst, const void *const *src, u32 ndst,
-			   u32 nsrc, u64 first, u64 count, bool stream);
+typedef void (*zc_fold_fn)(void *const *dst, const void *const *src, u32 ndst, u32 nsrc,
+			   u32 divisor, u64 first, u64 count, bool stream);
 
 /* One variant of all loops, for one instruction set */
 struct zc_fold_isa {

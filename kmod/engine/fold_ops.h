@@ -88,9 +88,9 @@ static __always_inline struct pair pair_flip(struct pair x, u64 flip)
  * struct average - how the sum becomes an average, if it does
  * @on: it does
  * @sign: all ones for signed integers, else 0
- * @n: the divisor, 1 .. ZC_FOLD_MAX_SRC
+ * @n: the divisor, 1 .. ZC_FOLD_MAX_DIVISOR
  * @inv32: a little more than 1 / n, see div_16()
- * @inv64: 1 / n, see div_42()
+ * @inv64: 1 / n, see div_50()
  */
 struct average {
 	bool on;
@@ -114,7 +114,7 @@ static __always_inline struct average average_init(u32 n, bool on, bool is_signe
 /*
  * Each 32-bit lane, below 2^16, divided by n. The product is not below the true
  * quotient, and above it by less than 1/n (2^16/n times 2^-21), so it has the
- * same integer part.
+ * same integer part. That holds for all n that are exact in a float.
  */
 static __always_inline vec div_16(vec x, const struct average *avg)
 {
@@ -124,18 +124,19 @@ static __always_inline vec div_16(vec x, const struct average *avg)
 }
 
 /*
- * Each 64-bit lane, below 2^42 and below n * 2^32, divided by n. A number below
- * 2^52 becomes a double by being put below the exponent of 2^52. The product is
- * off by less than 2^-18 (2^32 times 2^-51). Adding 2^40 rounds it to 12 bits of
- * fraction: a multiple of n to the quotient itself, others, which are 1/n at least
- * below the next integer, to something still below it.
+ * Each 64-bit lane, below n * 2^32, which is at most 2^50, divided by n. A number
+ * below 2^52 becomes a double by being put below the exponent of 2^52. The product
+ * of a quotient below 2^32 and two factors that are each off by 2^-53 at most is off
+ * by 2^-20 at most. Adding 2^34 rounds it to 18 bits of fraction, by 2^-19 at most: a
+ * multiple of n to the quotient itself; others, which are 1/n, or 2^-18, at least
+ * below the next integer, to something that is still below it, by 2^-20.
  */
-static __always_inline v_u64 div_42(v_u64 x, const struct average *avg)
+static __always_inline v_u64 div_50(v_u64 x, const struct average *avg)
 {
 	v_f64 d = (v_f64)(x | 0x4330000000000000ull) - 0x1p52;
-	v_u64 q = (v_u64)(d * avg->inv64 + 0x1p40);
+	v_u64 q = (v_u64)(d * avg->inv64 + 0x1p34);
 
-	return (q & 0xfffffffffffffull) >> 12;
+	return (q & 0xfffffffffffffull) >> 18;
 }
 
 static __always_inline vec div_u8(vec x, const struct average *avg)
@@ -153,17 +154,17 @@ static __always_inline vec div_u32(vec x, const struct average *avg)
 {
 	v_u64 w = (v_u64)x;
 
-	return (vec)(div_42(w & 0xffffffff, avg) | div_42(w >> 32, avg) << 32);
+	return (vec)(div_50(w & 0xffffffff, avg) | div_50(w >> 32, avg) << 32);
 }
 
 /* Long division: the upper half, then its remainder with the lower half */
 static __always_inline vec div_u64(vec x, const struct average *avg)
 {
 	v_u64 w = (v_u64)x;
-	v_u64 high = div_42(w >> 32, avg);
+	v_u64 high = div_50(w >> 32, avg);
 	v_u64 rest = (w >> 32) - (v_u64)((vec)high * avg->n);
 
-	return (vec)(div_42(rest << 32 | (w & 0xffffffff), avg) | high << 32);
+	return (vec)(div_50(rest << 32 | (w & 0xffffffff), avg) | high << 32);
 }
 
 /* C's division of signed integers divides the magnitudes */

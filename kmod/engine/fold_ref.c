@@ -273,7 +273,7 @@ static __always_inline union num tree(u32 type, u32 op, const void *const *src,
 
 static __always_inline void fold(u32 type, u32 op, void *const *dst,
 				 const void *const *src, u32 ndst, u32 nsrc,
-				 u64 first, u64 count)
+				 u32 divisor, u64 first, u64 count)
 {
 	const u32 size = zc_dtype_size(type);
 	u64 off, end = (first + count) * size;
@@ -283,7 +283,7 @@ static __always_inline void fold(u32 type, u32 op, void *const *dst,
 		union num x = tree(type, op, src, nsrc, off);
 
 		if (op == ZCOLL_AVG)
-			x = num_average(type, x, nsrc);
+			x = num_average(type, x, divisor);
 		for (d = 0; d < ndst; d++)
 			num_store(type, (u8 *)dst[d] + off, x);
 	}
@@ -292,10 +292,11 @@ static __always_inline void fold(u32 type, u32 op, void *const *dst,
 /* Streaming stores are a matter of speed, which is not this file's */
 #define FOLD(type, op)								\
 static void fold_##type##_##op(void *const *dst, const void *const *src,	\
-			       u32 ndst, u32 nsrc, u64 first, u64 count,	\
-			       bool stream __attribute__((unused)))		\
+			       u32 ndst, u32 nsrc, u32 divisor, u64 first,	\
+			       u64 count, bool stream __attribute__((unused)))	\
 {										\
-	fold(ZCOLL_##type, ZCOLL_##op, dst, src, ndst, nsrc, first, count);	\
+	fold(ZCOLL_##type, ZCOLL_##op, dst, src, ndst, nsrc, divisor, first,	\
+	     count);								\
 }
 
 #define FOLD_ALL(type)								\

@@ -22,7 +22,7 @@
 /* Calls with more bytes than this are worth a lead that aligns the output */
 #define LEAD_WORTH		2048
 
-/* Groups of 8 inputs: log2 of the most there can be */
+/* Groups of 8 inputs: subtrees that can wait at a time, for up to 2047 inputs */
 #define GROUP_LEVELS		7
 /* Single inputs: the same */
 #define INPUT_LEVELS		10
@@ -335,8 +335,8 @@ static noinline u64 fold_##type##_##op##_any(const struct fold *f, u64 off)		\
 }											\
 											\
 static noinline void fold_##type##_##op##_loop(void *const *dst, const void *const *src, \
-					       u32 ndst, u32 nsrc, u64 first,		\
-					       u64 count, enum fold_how how)		\
+					       u32 ndst, u32 nsrc, u32 divisor,		\
+					       u64 first, u64 count, enum fold_how how)	\
 {											\
 	const u32 size = zc_dtype_size(ZCOLL_##type);					\
 	const struct fold f = {								\
@@ -347,7 +347,7 @@ static noinline void fold_##type##_##op##_loop(void *const *dst, const void *con
 		.end = (first + count) * size,						\
 		.stream = how & FOLD_STREAM,						\
 		.flip = order_flip(ZCOLL_##type, how & FOLD_SIGNED, how & FOLD_MAX),	\
-		.avg = average_init(nsrc, how & FOLD_AVERAGE, how & FOLD_SIGNED),	\
+		.avg = average_init(divisor, how & FOLD_AVERAGE, how & FOLD_SIGNED),	\
 	};										\
 											\
 	fold_run(ZCOLL_##type, ZCOLL_##op, &f, first * size,				\
@@ -357,9 +357,10 @@ static noinline void fold_##type##_##op##_loop(void *const *dst, const void *con
 /* The functions of the table: one type and operator each */
 #define FOLD_ENTRY(type, op, loop, how)							\
 static void fold_##type##_##op(void *const *dst, const void *const *src, u32 ndst,	\
-			u32 nsrc, u64 first, u64 count, bool stream)			\
+			u32 nsrc, u32 divisor, u64 first, u64 count, bool stream)	\
 {											\
-	loop(dst, src, ndst, nsrc, first, count, (how) | (stream ? FOLD_STREAM : 0));	\
+	loop(dst, src, ndst, nsrc, divisor, first, count,				\
+	     (how) | (stream ? FOLD_STREAM : 0));					\
 }
 
 #define FOLD_ENTRIES(type, loops, sign)							\

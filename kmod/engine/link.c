@@ -11,6 +11,8 @@
  * by the first message from there, and watched from then on: both sides say something
  * at least every config.silence. Both sides of a new link tell what they have retired:
  * it may be the first one after many operations.
+ *
+ * A node that is *gone*, lost or having left, is told nothing.
  */
 #include "engine_priv.h"
 
@@ -41,7 +43,8 @@ struct zc_link *zc_link(struct zc_engine *e, u32 node)
 		return NULL;
 	link = &e->links[e->nlinks++];
 	*link = (struct zc_link) { .node = node, .heard = e->now };
-	link->lost = zc_bit(e->agree.lost, node);
+	link->gone = zc_bit(e->agree.gone, node);
+	link->retired = link->gone ? U64_MAX : 0;
 	e->index[at] = e->nlinks;
 	e->sweep = e->nlinks;
 	return link;
@@ -73,7 +76,7 @@ bool zc_link_takes(struct zc_engine *e, u32 node, u64 seq)
 	struct zc_link *link = zc_link(e, node);
 
 	if (!link) {
-		zc_revoke(e, -ENOSPC);
+		zc_revoke(e, -ENOSPC, ZC_NONE);
 		return false;
 	}
 	if (seq < link->retired || seq - link->retired < e->config.window)
@@ -93,6 +96,9 @@ void zc_link_say(struct zc_engine *e, u32 node, struct zc_action *action)
 		link->told = e->base;
 		link->said = e->now;
 	}
+	/* A SEND is the host's to answer */
+	if (action->type == ZC_DO_TELL && zc_bit(e->agree.gone, node))
+		action->type = ZC_DO_AGAIN;
 }
 
 static bool zc_link_tell(struct zc_engine *e, const struct zc_link *link, u32 type,
@@ -118,13 +124,13 @@ bool zc_link_next(struct zc_engine *e, struct zc_action *action)
 
 	while (e->sweep) {
 		link = &e->links[--e->sweep];
-		if (!link->lost && e->base > link->told &&
+		if (!link->gone && e->base > link->told &&
 		    (!link->told || e->base >= link->told + half))
 			return zc_link_tell(e, link, ZC_MSG_RETIRED, action);
 	}
 	while (e->beat) {
 		link = &e->links[--e->beat];
-		if (!link->lost && e->now >= link->said + e->config.silence)
+		if (!link->gone && e->now >= link->said + e->config.silence)
 			return zc_link_tell(e, link, ZC_MSG_ALIVE, action);
 	}
 	return false;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What the two halves of the check of a plan share: plan_valid.c and plan_check.c.
+ * What the two halves of the check of a plan share: of its fields (plan_valid.c), and of
+ * what it does at a node (plan_check.c, plan_place.c).
  */
 #ifndef ZCOLL_ENGINE_PLAN_PRIV_H
 #define ZCOLL_ENGINE_PLAN_PRIV_H

@@ -55,10 +55,11 @@ static u64 *zc_row_bits(const struct zc_eop *op, const struct zc_row *row)
 	return op->bits + row->bits - 1;
 }
 
-/* Units that may be sent without a grant */
-static u64 zc_row_initial(const struct zc_engine *e, const struct zc_row *row)
+/* Units that may be sent without a grant: into slots that are there before the operation is */
+static u64 zc_row_initial(const struct zc_engine *e, const struct zc_eop *op,
+			  const struct zc_row *row)
 {
-	if (!row->slotted)
+	if (!row->slotted || row->stride > op->desc.reserve)
 		return 0;
 	return row->bits || row->units < e->config.slots ? row->units : e->config.slots;
 }
@@ -107,6 +108,34 @@ static int zc_row_link(struct zc_engine *e, const struct zc_eop *op, const struc
 	return 0;
 }
 
+/*
+ * What a message of an OPEN step says beside its unit: its kind, and who sent it. When it
+ * comes early both can only be checked later, and are kept for all units of a row in one
+ * word: the exclusive or of what this gives for each. (The mixing is that of SplitMix64:
+ * Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014.)
+ */
+static u64 zc_row_early(u32 type, u32 from, u32 unit)
+{
+	u64 x = (u64)from << 40 ^ (u64)type << 32 ^ unit;
+
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebULL;
+	return x ^ x >> 31;
+}
+
+/* What there should be for the units that early messages have named */
+static u64 zc_row_right(const struct zc_eop *op, const struct zcoll_step *s,
+			const struct zc_row *early)
+{
+	u32 type = zc_step_receives(s) ? ZC_MSG_DATA : ZC_MSG_GRANT, t;
+	u64 right = 0;
+
+	for (t = 0; t < early->units; t++)
+		if (zc_bit(zc_row_bits(op, early), t))
+			right ^= zc_row_early(type, zc_row_turn_peer(op, s, t), t);
+	return right;
+}
+
 /* Has no message of this step come yet? */
 bool zc_row_untouched(const struct zc_row *row)
 {
@@ -114,22 +143,24 @@ bool zc_row_untouched(const struct zc_row *row)
 }
 
 /* Do messages that came before the operation was known fit what it turns out to be? */
-static bool zc_row_fits(const struct zc_engine *e, const struct zcoll_step *s,
-			const struct zc_row *early, struct zc_row *row)
+static bool zc_row_fits(const struct zc_engine *e, const struct zc_eop *op,
+			const struct zcoll_step *s, const struct zc_row *early,
+			const struct zc_row *row)
 {
-	u64 initial;
+	u64 initial = zc_row_initial(e, op, row);
 
 	if (zc_row_untouched(early))
 		return true;
 	if (!row->active || s->peer == ZCOLL_PEER_NONE)
 		return false;
 	if (s->flags & ZCOLL_STEP_OPEN)
-		return !early->landed && !early->granted && early->units == row->units;
+		return !early->landed && !early->granted && early->units == row->units &&
+		       (initial || !zc_step_receives(s)) &&
+		       early->early == zc_row_right(op, s, early);
 	if (early->bits || early->peer != row->peer)
 		return false;
 	if (!zc_step_receives(s))
 		return !early->landed && early->granted <= row->units;
-	initial = zc_row_initial(e, row);
 	return !early->granted && (initial == ZC_AHEAD || !(early->landed >> initial));
 }
 
@@ -157,7 +188,7 @@ int zc_row_check(struct zc_engine *e, struct zc_eop *op, u32 step, u32 *words)
 	    zc_step_turn(op->desc.prog->plan, s, op->v, 0, &turn))
 		return -EINVAL;
 	zc_row_init(op, step, &row);
-	if (!zc_row_fits(e, s, early, &row))
+	if (!zc_row_fits(e, op, s, early, &row))
 		return -EPROTO;
 	if (!row.active || s->peer == ZCOLL_PEER_NONE)
 		return 0;
@@ -194,7 +225,7 @@ void zc_row_start(struct zc_engine *e, struct zc_eop *op, u32 step)
 		return;
 	if (s->flags & ZCOLL_STEP_OPEN)
 		zc_row_reserve(e, op, row, s->repeat);
-	initial = zc_row_initial(e, row);
+	initial = zc_row_initial(e, op, row);
 	if (row->granted < initial)
 		row->granted = initial;
 	op->left++;
@@ -239,15 +270,15 @@ static bool zc_row_is_ready(const struct zc_eop *op, const struct zcoll_step *s,
 	return true;
 }
 
-static bool zc_row_landed(const struct zc_eop *op, const struct zc_row *row)
+/* Has a unit from @begun on landed, or of a SEND, may it be sent? */
+static bool zc_row_let(const struct zc_eop *op, const struct zcoll_step *s,
+		       const struct zc_row *row, u64 unit)
 {
-	return row->bits ? zc_bit(zc_row_bits(op, row), row->begun) : row->landed & 1;
-}
-
-static bool zc_row_granted(const struct zc_eop *op, const struct zc_row *row)
-{
-	return row->begun < row->granted ||
-	       (row->bits && zc_bit(zc_row_bits(op, row), row->begun));
+	if (!zc_step_receives(s) && unit < row->granted)
+		return true;
+	if (row->bits)
+		return zc_bit(zc_row_bits(op, row), unit);
+	return zc_step_receives(s) && row->landed >> (unit - row->begun) & 1;
 }
 
 /* The message that goes with a unit of this row */
@@ -294,6 +325,11 @@ static bool zc_row_grant(struct zc_engine *e, struct zc_eop *op, u32 step,
 	if (!zc_link_takes(e, peer, op->desc.seq))
 		return false;
 	action->type = ZC_DO_TELL;
+	action->step = step;
+	action->seq = op->desc.seq;
+	action->unit = unit;
+	action->row = s;
+	action->priv = op->desc.priv;
 	zc_row_msg(op, s, ZC_MSG_GRANT, feed, unit, &action->msg);
 	zc_link_say(e, peer, action);
 	row->granted = row->bits ? unit + 1 : unit;
@@ -373,9 +409,9 @@ static bool zc_row_action(struct zc_engine *e, struct zc_eop *op, u32 step,
 	return true;
 }
 
-/* Has this unit elements, or is it one that only notifies? Else nobody sends it. */
+/* Has a unit elements, or is it one that only notifies? Else nobody sends it. */
 static bool zc_row_moves(const struct zc_eop *op, const struct zcoll_step *s,
-			 const struct zc_row *row)
+			 const struct zc_row *row, u64 unit)
 {
 	const struct zcoll_plan *plan = op->desc.prog->plan;
 	struct zc_piece piece[2];
@@ -383,10 +419,9 @@ static bool zc_row_moves(const struct zc_eop *op, const struct zcoll_step *s,
 
 	if (zc_row_notifies(op, s))
 		return true;
-	zc_step_turn(plan, s, op->v, row->begun / row->slices, &turn);
+	zc_step_turn(plan, s, op->v, unit / row->slices, &turn);
 	return zc_geometry_pieces(&op->desc.geo, plan->segments, &turn.range,
-				  row->begun % row->slices * row->stride, row->stride,
-				  piece);
+				  unit % row->slices * row->stride, row->stride, piece);
 }
 
 /* May the next unit begin, as far as the other node is concerned? */
@@ -397,10 +432,10 @@ static bool zc_row_may_begin(struct zc_engine *e, struct zc_eop *op, const struc
 
 	if (s->peer == ZCOLL_PEER_NONE)
 		return true;
+	if (!zc_row_let(op, s, row, row->begun))
+		return !zc_row_moves(op, s, row, row->begun);
 	if (zc_step_receives(s))
-		return zc_row_landed(op, row) || !zc_row_moves(op, s, row);
-	if (!zc_row_granted(op, row))
-		return !zc_row_moves(op, s, row);
+		return true;
 	if (row->bits)
 		peer = zc_row_turn_peer(op, s, row->begun);
 	return zc_link_takes(e, peer, op->desc.seq);
@@ -445,6 +480,31 @@ bool zc_row_next(struct zc_engine *e, struct zc_eop *op, u32 step, struct zc_act
 		}
 	}
 	return false;
+}
+
+/**
+ * zc_row_waits - for whose message does a row wait, and for nothing else?
+ * @op: ACTIVE operation
+ * @step: index of the step
+ * @unit: first unit to look at; gets the one after the unit that waits
+ *
+ * Return: the node that is to send elements or a grant; ZC_NONE: none, from there on.
+ */
+u32 zc_row_waits(const struct zc_eop *op, u32 step, u64 *unit)
+{
+	const struct zcoll_step *s = zc_row_step(op, step);
+	const struct zc_row *row = &op->rows[step];
+	u64 at = *unit > row->begun ? *unit : row->begun;
+
+	if (!row->active || s->peer == ZCOLL_PEER_NONE)
+		return ZC_NONE;
+	for (; at < row->ready && (row->bits || at == row->begun); at++) {
+		if (zc_row_let(op, s, row, at) || !zc_row_moves(op, s, row, at))
+			continue;
+		*unit = at + 1;
+		return row->bits ? zc_row_turn_peer(op, s, at) : row->peer;
+	}
+	return ZC_NONE;
 }
 
 /**
@@ -509,6 +569,8 @@ int zc_row_message(struct zc_engine *e, struct zc_eop *op, u32 from, const struc
 	if (msg->open) {
 		if (unit >= msg->open || zc_row_reserve(e, op, row, msg->open))
 			return -EPROTO;
+		if (op->phase == ZC_OP_EARLY && !zc_bit(zc_row_bits(op, row), unit))
+			row->early ^= zc_row_early(msg->type, from, unit);
 		zc_bit_set(zc_row_bits(op, row), unit);
 	} else if (msg->type == ZC_MSG_GRANT) {
 		row->peer = from;

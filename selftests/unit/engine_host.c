@@ -28,6 +28,7 @@ enum event_type {
 	EV_MESSAGE,		/* the engine hears of a message */
 	EV_CLOSED,
 	EV_LOST,		/* node is told that peer is lost */
+	EV_LEFT,		/* node is told that peer has left */
 };
 
 /* A unit with the host, or on the wire, or a message without elements */
@@ -84,6 +85,9 @@ struct node {
 	bool dead;
 	bool closing;
 	bool closed;
+	bool left;
+	u64 gone;		/* bit for each node of which it has been told that it has left */
+	u64 ended;		/* operations that have ended well */
 	u32 drop;		/* dead: so many of 4 of its last messages are lost */
 };
 
@@ -291,9 +295,10 @@ static struct leave *leave_at(struct host *h, u32 node, u64 seq, u32 step)
 	return &op->leave[step];
 }
 
-static void note_grant(struct host *h, const struct zc_action *action)
+static void note_grant(struct host *h, u32 node, const struct zc_action *action)
 {
 	const struct zc_msg *msg = &action->msg;
+	const struct zcoll_plan *plan;
 	struct leave *leave;
 
 	if (action->peer >= h->params.nodes || msg->seq >= h->nops) {
@@ -301,6 +306,12 @@ static void note_grant(struct host *h, const struct zc_action *action)
 		      (unsigned long long)msg->seq);
 		return;
 	}
+	plan = h->ops[msg->seq].plan;
+	if (action->seq != msg->seq || action->priv != op_at(h, node, msg->seq) ||
+	    action->step >= plan->nsteps || action->row != &plan->steps[action->step] ||
+	    action->unit != msg->unit || msg->step >= plan->nsteps ||
+	    plan->steps[msg->step].match != action->step)
+		fault(h, "node %u: a GRANT that does not say what for", node);
 	leave = leave_at(h, action->peer, msg->seq, msg->step);
 	if (!leave || (msg->open && msg->unit >= msg->open))
 		fault(h, "a GRANT for step %u, unit %llu", msg->step,
@@ -315,10 +326,13 @@ static void note_grant(struct host *h, const struct zc_action *action)
 static bool may_send(struct host *h, u32 node, const struct zc_action *action)
 {
 	struct leave *leave = leave_at(h, node, action->seq, action->step);
+	const struct host_op *op = &h->ops[action->seq];
+	u64 largest = zc_geometry_largest(&op->geo, op->plan->segments);
 	bool open = action->row->flags & ZCOLL_STEP_OPEN;
-	bool slotted = action->slot != ZC_NONE || !action->npieces;
+	bool reserved = action->slot != ZC_NONE &&
+		zc_step_cut(action->row, &op->geo, largest, op->slice).unit <= op->reserve;
 
-	if (slotted && (open || action->unit < h->params.slots))
+	if ((reserved || !action->npieces) && (open || action->unit < h->params.slots))
 		return true;
 	return open ? leave->open[action->unit] : action->unit < leave->below;
 }
@@ -532,6 +546,18 @@ static void set_status(struct host *h, u32 node, u64 seq, int status)
 		      (unsigned long long)seq, status);
 }
 
+/* It has ended all operations, and does nothing any more; its last messages still arrive */
+static void leave(struct host *h, u32 node)
+{
+	u32 i;
+
+	trace(h, "node %u leaves\n", node);
+	h->nodes[node].left = true;
+	for (i = 0; i < h->params.nodes; i++)
+		if (i != node)
+			push(h, delay(h), EV_LEFT, i, node, NULL);
+}
+
 static void complete(struct host *h, u32 node, const struct zc_action *a)
 {
 	struct node_op *op = op_at(h, node, a->seq);
@@ -558,6 +584,9 @@ static void complete(struct host *h, u32 node, const struct zc_action *a)
 		check_others(h, a->seq);
 	mem_free(op->mem);
 	op->mem = NULL;
+	h->nodes[node].ended += !a->status;
+	if (h->params.leave && h->nodes[node].ended == h->nops)
+		leave(h, node);
 }
 
 /* ------------------------------------------------------------------ actions */
@@ -590,8 +619,10 @@ static void carry_out(struct host *h, u32 node, const struct zc_action *a)
 	case ZC_DO_TELL:
 		if (a->peer >= h->params.nodes || a->peer == node)
 			fault(h, "node %u: a message to %u", node, a->peer);
+		else if (n->gone >> a->peer & 1)
+			fault(h, "node %u: a message to %u, which has left", node, a->peer);
 		if (a->msg.type == ZC_MSG_GRANT)
-			note_grant(h, a);
+			note_grant(h, node, a);
 		if (!h->fault[0])
 			send_message(h, node, a);
 		break;
@@ -628,7 +659,7 @@ static void drain(struct host *h, u32 node)
 	struct node *n = &h->nodes[node];
 	u32 burst = 0;
 
-	while (!n->dead && step(h)) {
+	while (!n->dead && !n->left && step(h)) {
 		struct zc_action action;
 
 		if (chance(h, h->params.lazy)) {
@@ -664,7 +695,7 @@ static void kill_node(struct host *h, u32 node)
 	u64 seq;
 	u32 i;
 
-	if (n->dead)
+	if (n->dead || n->left)
 		return;
 	trace(h, "node %u dies\n", node);
 	n->dead = true;
@@ -690,7 +721,7 @@ static void deeds(struct host *h)
 		h->trouble = true;
 		if (deed->what == DEED_KILL) {
 			kill_node(h, deed->node);
-		} else if (!n->dead) {
+		} else if (!n->dead && !n->left) {
 			if (deed->what == DEED_ABORT)
 				zc_engine_abort(n->engine, -ECANCELED);
 			else
@@ -749,6 +780,7 @@ static void submit(struct host *h, u32 node)
 	desc.geo = op->geo;
 	desc.slice = op->slice;
 	desc.eager = op->eager;
+	desc.reserve = op->reserve;
 	desc.deadline = op->deadline;
 	desc.priv = &n->ops[seq];
 	mem_at(h, node, seq);
@@ -772,7 +804,7 @@ static void happen(struct host *h, const struct event *event)
 	struct node *n = &h->nodes[event->node];
 	struct unit *unit = event->unit;
 
-	if (n->dead)
+	if (n->dead || n->left)
 		return;
 	switch (event->type) {
 	case EV_SUBMIT:
@@ -816,6 +848,10 @@ static void happen(struct host *h, const struct event *event)
 	case EV_LOST:
 		zc_engine_lost(n->engine, event->peer);
 		break;
+	case EV_LEFT:
+		n->gone |= 1ULL << event->peer;
+		zc_engine_left(n->engine, event->peer, h->nops);
+		break;
 	}
 	drain(h, event->node);
 	/* Nothing completes any more that would make it submit the rest */
@@ -833,8 +869,10 @@ static void check_verdicts(struct host *h)
 		if (!(h->ops[seq].flags & ZC_OP_AGREED))
 			continue;
 		for (i = 0, good = 0, living = 0; i < h->params.nodes; i++) {
-			living += !h->nodes[i].dead;
-			good += !h->nodes[i].dead && !h->nodes[i].ops[seq].status;
+			if (h->nodes[i].dead || h->nodes[i].left)
+				continue;
+			living++;
+			good += !h->nodes[i].ops[seq].status;
 		}
 		if (good && good < living)
 			fault(h, "operation %llu ended well at %u of %u survivors",

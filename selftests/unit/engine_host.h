@@ -44,6 +44,7 @@
  * @lazy: so many of 1024 times actions are left for later
  * @in_order: operations are submitted in the order of their numbers
  * @detect: survivors are told of a lost node, each after up to so long; 0: never
+ * @leave: a node whose operations have all ended well leaves, and the others are told
  */
 struct host_params {
 	u32 nodes;
@@ -61,6 +62,7 @@ struct host_params {
 	u32 lazy;
 	bool in_order;
 	u64 detect;
+	bool leave;
 };
 
 /**
@@ -71,6 +73,7 @@ struct host_params {
  * @geo: "
  * @slice: "
  * @eager: "
+ * @reserve: "
  * @deadline: ns from the beginning of the run, 0: none
  */
 struct host_op {
@@ -80,6 +83,7 @@ struct host_op {
 	struct zc_geometry geo;
 	u64 slice;
 	u64 eager;
+	u64 reserve;
 	u64 deadline;
 };
 

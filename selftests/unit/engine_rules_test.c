@@ -49,7 +49,7 @@ static struct solo *solo_config(struct zcoll_plan *plan, const struct zc_engine_
 	zc_prog_init(&s->prog, plan, s->prog_room);
 	s->desc = (struct zc_op_desc){
 		.prog = &s->prog, .fingerprint = FINGERPRINT, .geo = { .count = 40 },
-		.slice = 4, .eager = U64_MAX,
+		.slice = 4, .eager = U64_MAX, .reserve = U64_MAX,
 	};
 	zc_engine_tick(s->engine, 1000);
 	return s;
@@ -371,6 +371,89 @@ static void test_retired_wraps(void)
 	solo_free(s);
 }
 
+/* ------------------------------------------------------------------ slots in reserve */
+
+/* The first action of that type in the last drain() */
+static const struct zc_action *first(const struct solo *s, u32 type)
+{
+	static const struct zc_action none;
+	u32 i;
+
+	for (i = 0; i < s->n; i++)
+		if (s->action[i].type == type)
+			return &s->action[i];
+	return &none;
+}
+
+static void test_no_reserve(void)
+{
+	struct solo *s = solo_new(plan_chain(3, false), 0);
+	const struct zc_action *a;
+
+	s->desc.reserve = 3;
+	submit(s, 0);
+	drain(s);
+	answer(s);
+	drain(s);
+	is(count(s, ZC_DO_SEND), 0, "units that are larger than the reserve wait for a grant");
+	hear(s, 1, grant(CHAIN_FIRST_SEND, 2));
+	drain(s);
+	is(count(s, ZC_DO_SEND), 2, "and go when it comes");
+	is(first(s, ZC_DO_SEND)->slot, 0, "into slots");
+	solo_free(s);
+
+	s = solo_new(plan_chain(3, false), 2);
+	s->desc.reserve = 3;
+	s->desc.priv = s;
+	submit(s, 0);
+	drain(s);
+	a = first(s, ZC_DO_TELL);
+	is(told(s, ZC_MSG_GRANT, 1), 1, "the receiver grants when it is submitted");
+	is(a->msg.unit, 4, "as many units as there are slots");
+	ok(a->step == CHAIN_DELIVER && a->row == &s->plan->steps[CHAIN_DELIVER] &&
+	   !a->seq && a->unit == 4 && a->priv == s, "and the host is told for which step");
+	solo_free(s);
+
+	s = solo_new(plan_chain(3, false), 0);
+	s->desc.reserve = 4;
+	submit(s, 0);
+	drain(s);
+	answer(s);
+	drain(s);
+	is(count(s, ZC_DO_SEND), 4, "units as large as the reserve need no grant");
+	solo_free(s);
+
+	s = solo_new(plan_chain(3, false), 0);
+	s->desc.reserve = 0;
+	s->desc.geo.count = 0;
+	submit(s, 0);
+	drain(s);
+	is(count(s, ZC_DO_SEND), 1, "nor does what only notifies");
+	solo_free(s);
+}
+
+static void test_no_reserve_open(void)
+{
+	struct solo *s = solo_new(plan_exchange(3, false), 0);
+	u32 i, units = 0;
+
+	s->desc.reserve = 0;
+	submit(s, 0);
+	drain(s);
+	is(count(s, ZC_DO_SEND), 0, "units of an OPEN step wait, too");
+	is(told(s, ZC_MSG_GRANT, 1), 1, "one node is granted its unit");
+	is(told(s, ZC_MSG_GRANT, 2), 1, "and so is the other one");
+	for (i = 0; i < s->n; i++)
+		if (s->action[i].type == ZC_DO_TELL && s->action[i].step == EXCHANGE_FOLD)
+			units |= 1 << s->action[i].unit;
+	is(units, 3, "each once");
+	hear(s, 2, opened(data(EXCHANGE_FOLD, 0), 2));
+	drain(s);
+	answer(s);
+	is(first(s, ZC_DO_FOLD)->slot, 0, "into a slot of its own");
+	solo_free(s);
+}
+
 /* ------------------------------------------------------------------ lies */
 
 /* A message that nobody who keeps the rules sends */
@@ -382,12 +465,13 @@ struct lie {
 
 /* Told when the operation has been submitted, and before */
 static void try_lie(struct zcoll_plan *(*plan)(u32, bool), u32 node, bool direct,
-		    const struct lie *lie, bool early)
+		    bool slow, const struct lie *lie, bool early)
 {
 	struct solo *s = solo_new(plan(3, false), node);
 	int err;
 
 	s->desc.eager = direct ? 0 : U64_MAX;
+	s->desc.reserve = slow ? 0 : U64_MAX;
 	if (early)
 		hear(s, lie->from, lie->msg);
 	err = submit(s, 0);
@@ -442,8 +526,10 @@ static void test_lies(void)
 		"GRANT of nothing", 1, grant(CHAIN_FIRST_SEND, 0),
 	};
 	const struct lie ungranted = {
-		"DATA that lands directly and was not granted", 1,
-		opened(data(EXCHANGE_FOLD, 1), 2),
+		"OPEN DATA that was not granted", 1, opened(data(EXCHANGE_FOLD, 1), 2),
+	};
+	const struct lie too_soon = {
+		"DATA before the first grant", 1, data(CHAIN_DELIVER, 0),
 	};
 	const struct lie beyond = {
 		"DATA for a step that the plan has not", 1, data(23, 0),
@@ -451,21 +537,27 @@ static void test_lies(void)
 	const struct lie wrong_turn = {
 		"OPEN DATA of another turn's node", 1, opened(data(EXCHANGE_FOLD, 0), 2),
 	};
+	const struct lie wrong_kind = {
+		"OPEN DATA for a step that sends", 1, opened(data(EXCHANGE_SEND, 0), 2),
+	};
 	size_t i;
 	int early;
 
 	for (early = 0; early < 2; early++) {
 		for (i = 0; i < sizeof(always) / sizeof(always[0]); i++)
-			try_lie(plan_chain, 2, false, &always[i], early);
+			try_lie(plan_chain, 2, false, false, &always[i], early);
 		for (i = 0; i < sizeof(of_grants) / sizeof(of_grants[0]); i++)
-			try_lie(plan_chain, 0, false, &of_grants[i], early);
+			try_lie(plan_chain, 0, false, false, &of_grants[i], early);
 		for (i = 0; i < sizeof(open) / sizeof(open[0]); i++)
-			try_lie(plan_exchange, 0, false, &open[i], early);
+			try_lie(plan_exchange, 0, false, false, &open[i], early);
+		try_lie(plan_exchange, 0, false, false, &wrong_turn, early);
+		try_lie(plan_exchange, 0, false, false, &wrong_kind, early);
+		try_lie(plan_exchange, 0, true, false, &ungranted, true);
+		try_lie(plan_exchange, 0, false, true, &ungranted, true);
+		try_lie(plan_chain, 2, false, true, &too_soon, true);
 	}
-	try_lie(plan_chain, 0, false, &nothing, false);
-	try_lie(plan_exchange, 0, false, &wrong_turn, false);
-	try_lie(plan_chain, 2, false, &beyond, true);
-	try_lie(plan_chain, 2, true, &ungranted, false);
+	try_lie(plan_chain, 0, false, false, &nothing, false);
+	try_lie(plan_chain, 2, false, false, &beyond, true);
 }
 
 static void test_mismatch(void)
@@ -478,6 +570,7 @@ static void test_mismatch(void)
 	is(zc_engine_error(s->engine), -EPROTO, "and revokes");
 	drain(s);
 	is(told(s, ZC_MSG_ABORT, 1), 1, "and they are told");
+	is(zc_engine_blame(s->engine), 1, "and who has called it is named");
 	is(submit(s, 1), -EPROTO, "nothing can be submitted any more");
 	solo_free(s);
 }
@@ -497,6 +590,7 @@ static void test_random_lies(u64 seed)
 
 		s->desc.flags = host_random(&random, 2);
 		s->desc.eager = host_random(&random, 2) * U64_MAX;
+		s->desc.reserve = host_random(&random, 2) * U64_MAX;
 		while (left--) {
 			struct zc_msg msg = {
 				.type = host_random(&random, 10),
@@ -563,6 +657,7 @@ static void test_abort(void)
 	drain(s);
 	is(verdict(s), -ECANCELED, "then it ends, by the first cause");
 	is(count(s, ZC_DO_CLOSE), 0, "CLOSE comes once");
+	is(zc_engine_blame(s->engine), ZC_NONE, "no other node is to blame");
 	solo_free(s);
 
 	s = solo_new(plan_chain(3, false), 1);
@@ -579,6 +674,7 @@ static void test_cause(s32 told_cause, s32 want)
 
 	hear(s, 0, (struct zc_msg){ .type = ZC_MSG_ABORT, .status = told_cause });
 	is(zc_engine_error(s->engine), want, "an ABORT by %d", told_cause);
+	is(zc_engine_blame(s->engine), 0, "names who told of it");
 	solo_free(s);
 }
 
@@ -608,6 +704,7 @@ static void test_deadline(void)
 	is(zc_engine_tick(s->engine, 4999), 5000, "not yet");
 	zc_engine_tick(s->engine, 5000);
 	is(zc_engine_error(s->engine), -ETIMEDOUT, "now it has");
+	is(zc_engine_blame(s->engine), ZC_NONE, "which is nobody's silence");
 	solo_free(s);
 }
 
@@ -630,9 +727,88 @@ static void test_heartbeat(void)
 	is(zc_engine_error(s->engine), 0, "nobody has been silent for too long");
 	zc_engine_tick(s->engine, 1301);
 	is(zc_engine_error(s->engine), -EHOSTDOWN, "now one has");
+	is(zc_engine_blame(s->engine), 2, "and is named");
 	drain(s);
 	is(told(s, ZC_MSG_ABORT, 0), 1, "who has not is told");
 	is(told(s, ZC_MSG_ABORT, 2), 0, "who is lost is not");
+	solo_free(s);
+}
+
+static void test_blame_of_messages(void)
+{
+	struct solo *s = solo_new(plan_chain(3, false), 2);
+
+	hear(s, 0, data(CHAIN_DELIVER, 0));
+	is(submit(s, 0), -EPROTO, "an early message of a node that has no part in the step");
+	is(zc_engine_blame(s->engine), 0, "is that node's");
+	zc_engine_lost(s->engine, 1);
+	is(zc_engine_blame(s->engine), 0, "and only the first cause counts");
+	solo_free(s);
+
+	s = solo_new(plan_chain(3, false), 2);
+	submit(s, 0);
+	hear(s, 1, data(CHAIN_DELIVER, 10));
+	is(zc_engine_blame(s->engine), 1, "so is a wrong one later");
+	solo_free(s);
+}
+
+/* ------------------------------------------------------------------ leaving */
+
+static void test_left(void)
+{
+	const struct zc_engine_config config = {
+		.node = 1, .nodes = 3, .window = 4, .steps = 24, .links = 2, .slots = 4,
+		.inflight = 4, .silence = 100, .timeout = 300,
+	};
+	struct solo *s = solo_config(plan_chain(3, false), &config);
+
+	submit(s, 0);
+	drain(s);
+	zc_engine_left(s->engine, 0, 1);
+	is(zc_engine_error(s->engine), 0, "a node that has done its part may leave");
+	hear(s, 0, data(CHAIN_DELIVER, 0));
+	zc_engine_tick(s->engine, 1200);
+	hear(s, 2, (struct zc_msg){ .type = ZC_MSG_ALIVE });
+	drain(s);
+	is(count(s, ZC_DO_DELIVER), 1, "what it has sent may come later");
+	is(told(s, ZC_MSG_ALIVE, 0), 0, "it is not told that others live");
+	is(told(s, ZC_MSG_ALIVE, 2), 1, "while these are");
+	zc_engine_tick(s->engine, 1400);
+	is(zc_engine_error(s->engine), 0, "and its silence is no loss");
+	zc_engine_lost(s->engine, 0);
+	is(zc_engine_error(s->engine), 0, "nor is the end of its connections");
+	is(submit(s, 1), -ESHUTDOWN, "an operation that it has not done cannot be carried out");
+	is(zc_engine_error(s->engine), -ESHUTDOWN, "which revokes");
+	is(zc_engine_blame(s->engine), 0, "because of who has left");
+	drain(s);
+	is(told(s, ZC_MSG_ABORT, 2), 1, "others are told of that");
+	is(told(s, ZC_MSG_ABORT, 0), 0, "but not who has left");
+	solo_free(s);
+
+	s = solo_new(plan_chain(3, false), 1);
+	submit(s, 0);
+	submit(s, 1);
+	zc_engine_left(s->engine, 2, 1);
+	is(zc_engine_error(s->engine), -ESHUTDOWN, "nor one that is going on already");
+	solo_free(s);
+}
+
+/* A SEND that waits for the other node to retire operations, when that leaves */
+static void test_send_to_left(void)
+{
+	struct solo *s = solo_new(plan_chain(3, false), 0);
+
+	s->desc.geo.count = 0;
+	submit(s, 0);
+	drain(s);
+	answer(s);
+	drain(s);
+	submit(s, 4);
+	drain(s);
+	is(count(s, ZC_DO_SEND), 0, "nothing is sent beyond the window of the receiver");
+	zc_engine_left(s->engine, 1, 9);
+	drain(s);
+	is(count(s, ZC_DO_SEND), 1, "what waited for a node that leaves is the host's to answer");
 	solo_free(s);
 }
 
@@ -729,6 +905,23 @@ static void test_coordinator(void)
 	solo_free(s);
 }
 
+static void test_agreement_without_left(void)
+{
+	struct solo *s = solo_agreed(2);
+
+	zc_engine_left(s->engine, 0, 1);
+	zc_engine_left(s->engine, 3, 1);
+	zc_engine_lost(s->engine, 1);
+	drain(s);
+	is(told(s, ZC_MSG_ASK, 4), 1, "the lowest that has not left coordinates");
+	is(told(s, ZC_MSG_ASK, 0) + told(s, ZC_MSG_ASK, 3), 0, "and asks nobody who has");
+	hear(s, 4, settling(ZC_MSG_ANSWER, 0));
+	drain(s);
+	is(told(s, ZC_MSG_DECISION, 4), 1, "nor waits for them");
+	is(told(s, ZC_MSG_DECISION, 0) + told(s, ZC_MSG_DECISION, 3), 0, "nor tells them");
+	solo_free(s);
+}
+
 int main(int argc, char **argv)
 {
 	test_dimensions();
@@ -740,6 +933,8 @@ int main(int argc, char **argv)
 	test_retires_in_order();
 	test_empty_units();
 	test_retired_wraps();
+	test_no_reserve();
+	test_no_reserve_open();
 	test_lies();
 	test_mismatch();
 	test_random_lies(argc > 1 ? strtoull(argv[1], NULL, 0) : 1);
@@ -750,8 +945,12 @@ int main(int argc, char **argv)
 	test_stranger();
 	test_deadline();
 	test_heartbeat();
+	test_blame_of_messages();
+	test_left();
+	test_send_to_left();
 	test_agreement();
 	test_late_decision();
 	test_coordinator();
+	test_agreement_without_left();
 	return tap_end();
 }

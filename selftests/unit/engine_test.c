@@ -119,6 +119,7 @@ static void add_op(struct run *run, const struct zcoll_plan *plan, u32 flags, u6
 	op.geo = draw_geometry(run, plan->segments);
 	op.slice = 1 + op.geo.count / plan->segments / (1 + draw(run, 5));
 	op.eager = draw(run, 3) ? draw(run, 2) * U64_MAX : draw(run, 20);
+	op.reserve = draw(run, 3) ? U64_MAX : draw(run, 2) * draw(run, 12);
 	op.deadline = deadline;
 	host_add(run->host, &op);
 	run->nops++;
@@ -222,6 +223,16 @@ static void made(struct run *run)
 	draw_made_ops(run, draw(run, 2) ? ZC_OP_AGREED : 0);
 }
 
+/* Who has ended all leaves, while others have not */
+static void leave(struct run *run)
+{
+	draw_plans(run, draw(run, 2));
+	run->params.leave = true;
+	run->params.silence = draw(run, 2) * (1 + draw(run, 300));
+	run->params.timeout = 2 * run->params.silence + 40 * run->params.spread + 4000;
+	draw_ops(run, 1 + draw(run, 12), 0);
+}
+
 /* Failures come at any step of a run; how many steps it has depends */
 static u64 draw_when(struct run *run)
 {
@@ -262,6 +273,13 @@ static void made_lost(struct run *run)
 	draw_made_ops(run, draw(run, 4) ? ZC_OP_AGREED : 0);
 	for (kills = 1 + draw(run, 2); kills; kills--)
 		host_kill(run->host, draw(run, run->params.nodes), draw_when(run));
+}
+
+/* Some leave, others are lost: those who do neither have equal verdicts */
+static void left_and_lost(struct run *run)
+{
+	run->params.leave = true;
+	lost_agreed(run);
 }
 
 /* The lowest node coordinates: this kills it, and the next ones soon after */
@@ -309,7 +327,7 @@ static void late(struct run *run)
 static void stream(struct run *run)
 {
 	struct zcoll_plan *plan = make_plan(run, 1, 3 + draw(run, 3), false);
-	struct host_op op = { .plan = plan, .slice = 4, .eager = U64_MAX };
+	struct host_op op = { .plan = plan, .slice = 4, .eager = U64_MAX, .reserve = U64_MAX };
 
 	draw_params(run, plan->nodes);
 	run->host = host_new(&run->params, 1000);
@@ -346,11 +364,14 @@ static const struct scenario {
 	{ "made", "plans that the library makes give right results", made, 300 },
 	{ "local", "one node, no messages", local, 30 },
 	{ "heartbeats", "heartbeats take no node that lives for lost", heartbeats, 200 },
+	{ "leave", "nodes that have ended all leave, and nobody minds", leave, 400 },
 	{ "stream", "a one-way stream of 1000 operations does not stop", stream, 8 },
 	{ "strangers", "nodes that meet late tell each other where they are", strangers, 150 },
 	{ "lost", "a node is lost at any step: all others end", lost, 700 },
 	{ "lost-agreed", "any nodes are lost: survivors have equal verdicts", lost_agreed, 1200 },
 	{ "made-lost", "plans that the library makes: survivors end", made_lost, 300 },
+	{ "left-and-lost", "nodes leave, others are lost: equal verdicts of the rest",
+	  left_and_lost, 800 },
 	{ "lost-coordinators", "coordinators are lost one after the other: equal verdicts",
 	  lost_coordinators, 1200 },
 	{ "aborted", "nodes abort at any step: all end", aborted, 400 },

@@ -54,7 +54,7 @@ static void *run_part(void *arg)
 		for (e = begin; e < end; e += n) {
 			n = end - e < piece ? end - e : piece;
 			job.fold((void *const *)memory + MANY, (const void *const *)memory,
-				 job.ndst, job.nsrc, e, n, job.stream);
+				 job.ndst, job.nsrc, job.nsrc, e, n, job.stream);
 		}
 	}
 	return NULL;

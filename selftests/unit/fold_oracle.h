@@ -196,9 +196,9 @@ static inline struct value oracle_tree(int type, int op, const void *const *src,
 			      oracle_tree(type, op, src, at, a + m, b));
 }
 
-/* Element number @e of the result of @n inputs, to @dst */
+/* Element number @e of the result of @n inputs, averages divided by @divisor, to @dst */
 static inline void oracle_fold(int type, int op, void *dst, const void *const *src,
-			       unsigned int n, uint64_t e)
+			       unsigned int n, unsigned int divisor, uint64_t e)
 {
 	struct value v = oracle_tree(type, op, src, e * oracle_size(type), 0, n);
 
@@ -206,13 +206,13 @@ static inline void oracle_fold(int type, int op, void *dst, const void *const *s
 		char wrapped[8];
 
 		if (oracle_is_float(type)) {
-			v.f /= (float)n;
-			v.d /= (double)n;
+			v.f /= (float)divisor;
+			v.d /= (double)divisor;
 		} else {
 			oracle_store(type, wrapped, v);
 			v = oracle_load(type, wrapped);
-			v.i = oracle_is_signed(type) ? (uint64_t)((int64_t)v.i / (int64_t)n) :
-						       v.i / n;
+			v.i = oracle_is_signed(type) ? (uint64_t)((int64_t)v.i / (int64_t)divisor) :
+						       v.i / divisor;
 		}
 	}
 	oracle_store(type, dst, v);

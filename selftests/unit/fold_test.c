@@ -8,7 +8,8 @@
  *    bytes around the outputs must stay, inputs must not change
  *  - all pairs of special values
  *  - all 65536 values of fp16 and bf16
- *  - averages of integers near multiples of every divisor
+ *  - averages of integers near multiples of divisors, up to the largest
+ *  - copies, which are sums of one input of bytes: any bits stay as they are
  *  - inputs and outputs that end or begin at unmapped pages
  *
  * Deterministic. An argument makes it smaller: `quick`, for sanitizers.
@@ -39,7 +40,7 @@ static unsigned int failures[MAX_ISAS];
 static struct {
 	const char *isa, *mode;
 	int type, op;
-	unsigned int n;
+	unsigned int n, divisor;
 	uint64_t first, count;
 } now;
 
@@ -65,8 +66,8 @@ static void report_lines(const char *what)
 
 static void print_now(void)
 {
-	printf("# %s %s %s, %u inputs, elements %llu + %llu, %s", now.isa,
-	       type_names[now.type], op_names[now.op], now.n,
+	printf("# %s %s %s, %u inputs, divisor %u, elements %llu + %llu, %s", now.isa,
+	       type_names[now.type], op_names[now.op], now.n, now.divisor,
 	       (unsigned long long)now.first, (unsigned long long)now.count, now.mode);
 }
 
@@ -108,7 +109,8 @@ static void fold(unsigned int isa, void *const *dst, unsigned int ndst,
 		 const void *const *src, bool stream)
 {
 	now.isa = isas[isa]->name;
-	isas[isa]->fn[now.type][now.op](dst, src, ndst, now.n, now.first, now.count, stream);
+	isas[isa]->fn[now.type][now.op](dst, src, ndst, now.n, now.divisor, now.first,
+					now.count, stream);
 }
 
 /* -------- special and random values -------- */
@@ -336,7 +338,8 @@ static void run_counts(unsigned int isa, unsigned int align, uint64_t elements)
 static void test_random(int type)
 {
 	static const unsigned int inputs[] = {
-		1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 31, 33, 64, 100, 1023, 1024
+		1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 31, 33, 64, 100, 1023, 1024,
+		ZC_FOLD_MAX_SRC
 	};
 	unsigned int size = oracle_size(type), i, isa, align;
 	uint64_t e, elements;
@@ -345,6 +348,8 @@ static void test_random(int type)
 	now.type = type;
 	for (i = 0; i < sizeof(inputs) / sizeof(*inputs); i++) {
 		now.n = inputs[i];
+		/* Of all ranks; or of more than are here, as where inputs are partial sums */
+		now.divisor = i % 2 ? now.n : 1 + random64() % ZC_FOLD_MAX_DIVISOR;
 		if (quick && now.n > 100)
 			continue;
 		elements = (now.n > 64 ? 640 : MAX_BYTES) / size;
@@ -354,7 +359,8 @@ static void test_random(int type)
 			src[e] = in[e];
 		for (now.op = ZCOLL_SUM; now.op <= ZCOLL_AVG; now.op++) {
 			for (e = 0; e < elements; e++)
-				oracle_fold(type, now.op, want + e * size, src, now.n, e);
+				oracle_fold(type, now.op, want + e * size, src, now.n, now.divisor,
+					    e);
 			for (align = 0; align < 3; align++) {
 				lay_out_sources(align, elements * size);
 				for (isa = 0; isa < nisas; isa++) {
@@ -375,7 +381,8 @@ static uint64_t given[3][MANY], given_want[MANY], given_got[MANY];
 static const uint64_t zeros[MANY];
 
 /* Fold @count elements of given[0 .. m-1] and zeros, n inputs, by all variants */
-static void run_given(int type, int op, unsigned int m, unsigned int n, uint64_t count)
+static void run_divided(int type, int op, unsigned int m, unsigned int n, unsigned int divisor,
+			uint64_t count)
 {
 	unsigned int size = oracle_size(type), isa, i;
 	const void *src[ZC_FOLD_MAX_SRC];
@@ -385,18 +392,24 @@ static void run_given(int type, int op, unsigned int m, unsigned int n, uint64_t
 	now.type = type;
 	now.op = op;
 	now.n = n;
+	now.divisor = divisor;
 	now.first = 0;
 	now.count = count;
 	now.mode = "given values";
 	for (i = 0; i < n; i++)
 		src[i] = i < m ? given[i] : zeros;
 	for (e = 0; e < count; e++)
-		oracle_fold(type, op, (uint8_t *)given_want + e * size, src, n, e);
+		oracle_fold(type, op, (uint8_t *)given_want + e * size, src, n, divisor, e);
 	for (isa = 0; isa < nisas; isa++) {
 		memset(given_got, 0xa5, count * size);
 		fold(isa, dst, 1, src, false);
 		check_bytes(isa, (uint8_t *)given_got, (uint8_t *)given_want, count * size);
 	}
+}
+
+static void run_given(int type, int op, unsigned int m, unsigned int n, uint64_t count)
+{
+	run_divided(type, op, m, n, n, count);
 }
 
 static void test_special_values(void)
@@ -442,23 +455,73 @@ static void test_all_halves(int type)
 	}
 	run_given(type, ZCOLL_AVG, 1, 3, 65536);
 	run_given(type, ZCOLL_AVG, 1, 49, 65536);
+	run_divided(type, ZCOLL_AVG, 1, 1, ZC_FOLD_MAX_DIVISOR - 1, 65536);
+	run_divided(type, ZCOLL_AVG, 2, 2, ZC_FOLD_MAX_DIVISOR, 65536);
 	report_lines(type == ZCOLL_FP16 ? "all values of fp16" : "all values of bf16");
 }
 
-/* Numbers around the multiples of the divisor, where quotients step */
+/*
+ * Numbers around the multiples of the divisor, where quotients step; some of the
+ * quotients are large in their lower half, where 1/n times it is least exact
+ */
 static unsigned int put_near_multiples(int type, unsigned int n)
 {
 	unsigned int size = oracle_size(type), e = 0, k;
 
 	for (k = 0; k < 18; k++)
 		put_special(type, (uint8_t *)given[0] + e++ * size, k);
-	for (k = 0; k < 40; k++) {
-		uint64_t x = (random64() >> k % 60) / n * n - 1, end = x + 3;
+	for (k = 0; k < 60; k++) {
+		uint64_t q = (random64() >> k % 60) / n, x, end;
 
-		for (; x != end; x++)
+		if (k >= 40)
+			q |= UINT64_C(0xffffffff) >> (k % 5);
+		x = q * n - 1;
+		for (end = x + 3; x != end; x++)
 			memcpy((uint8_t *)given[0] + e++ * size, &x, size);
 	}
 	return e;
+}
+
+static void run_divisor(unsigned int n)
+{
+	int type;
+
+	for (type = ZCOLL_INT8; type <= ZCOLL_UINT64; type++)
+		run_divided(type, ZCOLL_AVG, 1, 1, n, put_near_multiples(type, n));
+}
+
+static void test_large_divisors(void)
+{
+	unsigned int n, i;
+
+	for (n = 1; n <= ZC_FOLD_MAX_DIVISOR; n += n > 1100 || quick ? 509 : 1)
+		run_divisor(n);
+	for (n = 1024; n <= ZC_FOLD_MAX_DIVISOR; n *= 2) {
+		run_divisor(n - 1);
+		run_divisor(n);
+	}
+	for (i = 0; i < 65536; i++)
+		((uint16_t *)given[0])[i] = i;
+	for (n = 17; n <= ZC_FOLD_MAX_DIVISOR; n += n / (quick ? 1 : 7)) {
+		run_divided(ZCOLL_INT16, ZCOLL_AVG, 1, 1, n, 65536);
+		run_divided(ZCOLL_UINT16, ZCOLL_AVG, 1, 1, n, 65536);
+	}
+	report_lines("integers divided by more than there are inputs");
+}
+
+/* Any bits, NaNs with payloads among them, arrive as they are; a divisor changes nothing */
+static void test_copies(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < MANY; i++)
+		given[0][i] = i % 3 ? random64() : 0x7ff0000000000000 | random64() >> 12;
+	for (i = 0; i < 40; i++) {
+		run_divided(ZCOLL_UINT8, ZCOLL_SUM, 1, 1, 1 + 977 * i, sizeof(given[0]) - i);
+		/* All variants gave what the oracle did */
+		check_bytes(nisas - 1, (uint8_t *)given_got, (uint8_t *)given[0], now.count);
+	}
+	report_lines("the sum of one input of bytes is a copy");
 }
 
 static void test_integer_averages(void)
@@ -562,6 +625,8 @@ int main(int argc, char **argv)
 	test_all_halves(ZCOLL_FP16);
 	test_all_halves(ZCOLL_BF16);
 	test_integer_averages();
+	test_large_divisors();
+	test_copies();
 	test_unmapped_neighbours();
 	return tap_end();
 }

@@ -265,6 +265,7 @@ static const char *carry_out(const struct zcoll_plan *plan)
 	struct host_op op = {
 		.plan = plan, .root = below(plan->members), .geo.count = below(3) * below(100),
 		.slice = 1 + below(20), .eager = below(2) * below(20),
+		.reserve = below(2) * U64_MAX,
 	};
 	struct host *host = host_new(&params, 3);
 	const char *fault;

@@ -298,7 +298,8 @@ static bool carried_out(const struct zcoll_plan *plan)
 		.seed = draw(U32_MAX), .duplicates = 50, .lazy = 100,
 	};
 	struct host *host = host_new(&params, OPERATIONS);
-	struct host_op op = { .plan = plan, .slice = 1 + draw(4), .eager = chance(5) * 64 };
+	struct host_op op = { .plan = plan, .slice = 1 + draw(4), .eager = chance(5) * 64,
+		.reserve = U64_MAX };
 	u64 *starts = uneven(plan);
 	const char *fault;
 	u32 i;

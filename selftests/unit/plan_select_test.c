@@ -282,10 +282,10 @@ static void test_authority_is_not_overruled(void)
 	has(error, "no algorithm \"rign\"; there are: ", "and tells which there are");
 	setenv("ZCOLL_PLAN", "", 1);
 	setenv("ZCOLL_RULES", "", 1);
-	setenv("ZCOLL_FABRIC", "", 1);
+	setenv("ZCOLL_COSTS", "", 1);
 	is(choose(&wanted), 0, "variables that are empty");
 	is(choice.by, ZCOLL_BY_COST, "count as not set");
-	unsetenv("ZCOLL_FABRIC");
+	unsetenv("ZCOLL_COSTS");
 	unsetenv("ZCOLL_RULES");
 	unsetenv("ZCOLL_PLAN");
 	wanted.choice = "knomial:radix=x";
@@ -364,13 +364,13 @@ static void test_fabric_of_environment(void)
 {
 	struct zcoll_plan_query wanted = query(ZCOLL_ALLREDUCE, 8, 4096);
 
-	setenv("ZCOLL_FABRIC", "1000,100,50,0.1", 1);
+	setenv("ZCOLL_COSTS", "1000,100,50,0.1", 1);
 	choose(&wanted);
-	ok(choice.fabric.latency == 1000, "ZCOLL_FABRIC is used");
-	setenv("ZCOLL_FABRIC", "no/such/file", 1);
+	ok(choice.fabric.latency == 1000, "ZCOLL_COSTS is used");
+	setenv("ZCOLL_COSTS", "no/such/file", 1);
 	ok(choose(&wanted) < 0, "a fabric that is not there is an error");
-	has(error, "ZCOLL_FABRIC: no/such/file: ", "which tells the variable");
-	unsetenv("ZCOLL_FABRIC");
+	has(error, "ZCOLL_COSTS: no/such/file: ", "which tells the variable");
+	unsetenv("ZCOLL_COSTS");
 	choose(&wanted);
 	has(choice.fabric.name, "built-in", "without it, the built-in fabric is told");
 }
@@ -617,7 +617,7 @@ int main(void)
 		return 1;
 	}
 	close(fd);
-	unsetenv("ZCOLL_FABRIC");
+	unsetenv("ZCOLL_COSTS");
 	unsetenv("ZCOLL_RULES");
 	test_fabric_numbers();
 	test_fabric_numbers_wrong();

@@ -33,7 +33,7 @@ static double time_folds(zc_fold_fn fold, void *acc, void *received, double ns)
 
 	do {
 		from = now_ns();
-		fold(dst, src, 1, 2, 0, FOLD_BYTES / sizeof(float), false);
+		fold(dst, src, 1, 2, 1, 0, FOLD_BYTES / sizeof(float), false);
 		times[n++] = now_ns() - from;
 	} while (n < FOLDS && now_ns() - begin < ns);
 	return median(times, n) / FOLD_BYTES;

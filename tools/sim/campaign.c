@@ -176,6 +176,8 @@ static int draw_job(struct sim_case *c, const struct zcoll_plan *plan, struct si
 	};
 	int err = job_init(job, &spec);
 
+	if (maybe(c, 50))
+		job->reserve = some(c, 8);
 	if (plan->collective == ZCOLL_BARRIER)
 		job->geo.count = 0;
 	job->turn_root = maybe(c, 50);

@@ -52,7 +52,7 @@ static const char help[] =
 "      --ranks N           local ranks of each node (1)\n"
 "      --inplace           outputs are inputs, where a node has one rank\n"
 "\n"
-"What it costs ($ZCOLL_FABRIC, or a built-in fabric):\n"
+"What it costs ($ZCOLL_COSTS, or a built-in fabric):\n"
 "      --fabric L,o,g,G    ns; a fifth number is --gamma; or a fabric's file, as\n"
 "                          zcoll calibrate writes it; --loggp is the same\n"
 "      --gamma NS          to fold a byte\n"

@@ -35,6 +35,7 @@ int job_init(struct sim_job *job, const struct sim_job_spec *spec)
 		.element = spec->element,
 		.slice = spec->slice ? in_elements(spec->slice, spec->element) : U64_MAX,
 		.eager = in_elements(spec->eager, spec->element),
+		.reserve = U64_MAX,
 		.root = spec->root,
 	};
 	if (!room)

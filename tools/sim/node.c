@@ -171,6 +171,7 @@ static void node_submit(struct sim_world *world, u32 n)
 		.geo = job->geo,
 		.slice = job->slice,
 		.eager = job->eager,
+		.reserve = job->reserve,
 	};
 	int err;
 

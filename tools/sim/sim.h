@@ -31,6 +31,7 @@
  * @element: bytes of an element
  * @slice: elements of a slice
  * @eager: see struct zc_op_desc
+ * @reserve: likewise
  * @root: of the first operation; later ones go round if @turn_root
  * @flags: ZC_OP_*
  * @turn_root: each operation has the next member as its root
@@ -43,6 +44,7 @@ struct sim_job {
 	u32 element;
 	u64 slice;
 	u64 eager;
+	u64 reserve;
 	u32 root;
 	u32 flags;
 	bool turn_root;
