@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Pinned memory: a range of user pages, charged, pinned for long, and given a
- * flat kernel view, so that elements across pages are nothing special.
+ * flat kernel view, so that elements across pages are nothing special. With several nodes it
+ * is a region of the network, too (net/key.c).
  *
  * The view is the direct map when the pages are one physical run, else a vmap().
  * The page array is not kept: the view leads back to the pages.
@@ -23,7 +24,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
-#include "zcoll.h"
+#include "net/net.h"
 
 /* Pages pinned, or given back, at a time: how long a signal waits */
 #define ZC_PIN_BATCH 512
@@ -193,17 +194,55 @@ out_free:
 	return err;
 }
 
+/* The mapping goes last, since it is what leads to the pages; nobody uses it now */
+static void zc_buf_unpin(struct zc_buf *buf)
+{
+	struct page *pages[ZC_UNPIN_BATCH];
+	unsigned long done, i, n;
+
+	if (!buf->vmapped) {
+		unpin_user_page_range_dirty_lock(virt_to_page(buf->base), buf->npages, true);
+		return;
+	}
+	for (done = 0; done < buf->npages; done += n) {
+		n = min_t(unsigned long, buf->npages - done, ZC_UNPIN_BATCH);
+		for (i = 0; i < n; i++)
+			pages[i] = vmalloc_to_page(buf->base + ((done + i) << PAGE_SHIFT));
+		unpin_user_pages_dirty_lock(pages, n, true);
+		cond_resched();
+	}
+	vunmap(buf->base);
+}
+
+/* Let the network read and write it */
+static int zc_buf_join_net(struct zc_buf *buf, struct zc_net *net, struct zc_text *why)
+{
+	struct zc_region *region;
+
+	if (!net)
+		return 0;
+	region = zc_region_make(net, buf->base, buf->npages);
+	if (IS_ERR_OR_NULL(region)) {
+		zc_text_add(why, "the network cannot map %lu pages at 0x%llx", buf->npages,
+			    buf->addr);
+		return region ? PTR_ERR(region) : -ENOMEM;
+	}
+	buf->region = region;
+	return 0;
+}
+
 /**
  * zc_buf_pin - pin a range of the current process
  * @addr: first byte
  * @len: bytes, not 0
+ * @net: network that is to reach it, or NULL
  * @why: gets the text of a failure
  *
  * Context: process context of the owner, may sleep.
  * Return: a buffer with one reference, or an ERR_PTR: -EOVERFLOW, -EFAULT,
- * -EOPNOTSUPP, -EDQUOT, -ENOMEM, -EINTR.
+ * -EOPNOTSUPP, -EDQUOT, -ENOMEM, -EINTR, or what the network says.
  */
-struct zc_buf *zc_buf_pin(u64 addr, u64 len, struct zc_text *why)
+struct zc_buf *zc_buf_pin(u64 addr, u64 len, struct zc_net *net, struct zc_text *why)
 {
 	struct zc_buf *buf;
 	u64 last;
@@ -230,10 +269,15 @@ struct zc_buf *zc_buf_pin(u64 addr, u64 len, struct zc_text *why)
 	err = zc_buf_fill(buf, why);
 	if (err)
 		goto out_uncharge;
+	err = zc_buf_join_net(buf, net, why);
+	if (err)
+		goto out_unpin;
 	mmgrab(buf->mm);
 	atomic64_add(buf->npages, &zc_totals.pinned_pages);
 	return buf;
 
+out_unpin:
+	zc_buf_unpin(buf);
 out_uncharge:
 	zc_buf_uncharge(buf);
 out_free:
@@ -241,30 +285,12 @@ out_free:
 	return ERR_PTR(err);
 }
 
-/* The mapping goes last, since it is what leads to the pages; nobody uses it now */
-static void zc_buf_unpin(struct zc_buf *buf)
-{
-	struct page *pages[ZC_UNPIN_BATCH];
-	unsigned long done, i, n;
-
-	if (!buf->vmapped) {
-		unpin_user_page_range_dirty_lock(virt_to_page(buf->base), buf->npages, true);
-		return;
-	}
-	for (done = 0; done < buf->npages; done += n) {
-		n = min_t(unsigned long, buf->npages - done, ZC_UNPIN_BATCH);
-		for (i = 0; i < n; i++)
-			pages[i] = vmalloc_to_page(buf->base + ((done + i) << PAGE_SHIFT));
-		unpin_user_pages_dirty_lock(pages, n, true);
-		cond_resched();
-	}
-	vunmap(buf->base);
-}
-
 static void zc_buf_release(struct kref *ref)
 {
 	struct zc_buf *buf = container_of(ref, struct zc_buf, ref);
 
+	if (buf->region)
+		zc_region_destroy(buf->region);
 	zc_buf_unpin(buf);
 	zc_buf_uncharge(buf);
 	atomic64_sub(buf->npages, &zc_totals.pinned_pages);

@@ -15,11 +15,10 @@
  */
 #include <linux/ktime.h>
 #include <linux/minmax.h>
-#include <linux/nospec.h>
 #include <linux/overflow.h>
 #include <linux/string.h>
 
-#include "zcoll.h"
+#include "net/net.h"
 
 static void zc_call_rejected(struct zc_rank *rank, u64 seq, int error,
 			     const struct zc_text *why)
@@ -35,19 +34,11 @@ static void zc_call_rejected(struct zc_rank *rank, u64 seq, int error,
 	spin_unlock(&comm->lock);
 }
 
-/* Which field is out of range? */
+/* Which field, of those that are each rank's own, is out of range? */
 static const char *zc_call_bad_field(const struct zcoll_cmd *cmd)
 {
 	if (cmd->version != ZCOLL_CMD_VERSION)
 		return "version";
-	if (!zc_dtype_size(cmd->dtype))
-		return "dtype";
-	if (!cmd->op || cmd->op >= ZCOLL_NR_OPS)
-		return "op";
-	if (cmd->flags)
-		return "flags";
-	if (cmd->root)
-		return "root";
 	if (cmd->deadline_ns > ZCOLL_MAX_DEADLINE_NS)
 		return "deadline_ns";
 	if (cmd->extra)
@@ -57,29 +48,42 @@ static const char *zc_call_bad_field(const struct zcoll_cmd *cmd)
 	return NULL;
 }
 
-static int zc_call_check(struct zc_rank *rank, const struct zcoll_cmd *cmd, u64 *bytes,
-			 struct zc_text *why)
+/* What of the command all ranks must call equally, but the plan */
+static void zc_call_describe(struct zc_rank *rank, struct zc_call *call)
 {
-	const char *bad = zc_call_bad_field(cmd);
-	u32 dtype, op;
+	const struct zcoll_cmd *cmd = &call->cmd;
 
-	if (bad) {
-		zc_text_add(why, "rank %u: all-reduce %llu: field %s is out of range",
-			    rank->rank, cmd->seq, bad);
+	call->desc.dtype = cmd->dtype;
+	call->desc.op = cmd->op;
+	call->desc.flags = cmd->flags;
+	call->desc.root = cmd->root;
+	call->desc.rank = rank->rank;
+	call->desc.count = cmd->count;
+}
+
+static int zc_call_check(struct zc_rank *rank, struct zc_call *call, struct zc_text *why)
+{
+	const char *bad = zc_call_bad_field(&call->cmd);
+	int err;
+
+	if (rank->aggregates) {
+		zc_text_add(why, "node %u only aggregates: it calls nothing", rank->comm->node);
 		return -EINVAL;
 	}
-	dtype = array_index_nospec(cmd->dtype, ZCOLL_NR_TYPES);
-	op = array_index_nospec(cmd->op, ZCOLL_NR_OPS);
-	if (!zc_isa_fold(dtype, op)) {
-		zc_text_add(why, "rank %u: all-reduce %llu: type %u has no operator %u",
-			    rank->rank, cmd->seq, dtype, op);
-		return -EOPNOTSUPP;
+	if (rank->comm->net && !READ_ONCE(rank->comm->net->addresses)) {
+		zc_text_add(why, "ZCOLL_IOC_PEERS has not been called on node %u",
+			    rank->comm->node);
+		return -ENOTCONN;
 	}
-	if (check_mul_overflow(cmd->count, (u64)zc_dtype_size(cmd->dtype), bytes)) {
-		zc_text_add(why, "rank %u: all-reduce %llu: count %llu is too large",
-			    rank->rank, cmd->seq, cmd->count);
-		return -EOVERFLOW;
+	if (bad) {
+		zc_text_add(why, "field %s is out of range", bad);
+		return -EINVAL;
 	}
+	err = zc_desc_check(rank->comm, &call->desc, why);
+	if (err)
+		return err;
+	call->send_bytes = zc_desc_inputs(rank->comm, &call->desc, rank->rank);
+	call->recv_bytes = zc_desc_outputs(rank->comm, &call->desc, rank->rank);
 	return 0;
 }
 
@@ -94,7 +98,7 @@ static struct zc_buf *zc_call_buf(struct zc_rank *rank, u32 handle, u64 where, u
 		if (!bytes)
 			return NULL;
 		atomic64_inc(&rank->call_pins);
-		return zc_buf_pin(where, bytes, why);
+		return zc_buf_pin(where, bytes, rank->comm->net, why);
 	}
 	xa_lock(&rank->bufs);
 	buf = xa_load(&rank->bufs, handle);
@@ -119,25 +123,41 @@ static struct zc_buf *zc_call_buf(struct zc_rank *rank, u32 handle, u64 where, u
 	return buf;
 }
 
-/* Kernel address of a call's range in its buffer */
-void *zc_call_address(const struct zc_buf *buf, u32 handle, u64 where)
+/* Where a call's range begins in its buffer, in bytes */
+u64 zc_call_offset(const struct zc_buf *buf, u32 handle, u64 where)
 {
-	if (!buf)
-		return NULL;
-	return zc_buf_kaddr(buf, handle == ZCOLL_NO_BUF ? 0 : where);
+	return handle == ZCOLL_NO_BUF ? where - buf->addr : where;
+}
+
+/*
+ * In place: input and output have the same place in the vector, where one of them is a block
+ * of it and the other all blocks, or else in memory. Handles tell, not addresses.
+ */
+static bool zc_call_in_place(const struct zc_rank *rank, const struct zc_call *call)
+{
+	const struct zcoll_cmd *cmd = &call->cmd;
+	u64 send = cmd->send, recv = cmd->recv;
+
+	if (!call->send_bytes || !call->recv_bytes || cmd->send_buf != cmd->recv_buf)
+		return false;
+	if (call->send_bytes < call->recv_bytes)
+		recv += rank->rank * call->send_bytes;
+	else if (call->recv_bytes < call->send_bytes)
+		send += rank->rank * call->recv_bytes;
+	return send == recv;
 }
 
 /* Have they a common byte? User addresses tell, in either form. */
-static bool zc_call_overlaps(const struct zc_call *call, u64 bytes)
+static bool zc_call_overlaps(const struct zc_call *call)
 {
 	const struct zcoll_cmd *cmd = &call->cmd;
 	u64 send, recv;
 
-	if (!bytes)
+	if (!call->send_bytes || !call->recv_bytes)
 		return false;
-	send = cmd->send + (cmd->send_buf == ZCOLL_NO_BUF ? 0 : call->send->addr);
-	recv = cmd->recv + (cmd->recv_buf == ZCOLL_NO_BUF ? 0 : call->recv->addr);
-	return send < recv + bytes && recv < send + bytes;
+	send = call->send->addr + zc_call_offset(call->send, cmd->send_buf, cmd->send);
+	recv = call->recv->addr + zc_call_offset(call->recv, cmd->recv_buf, cmd->recv);
+	return send < recv + call->recv_bytes && recv < send + call->send_bytes;
 }
 
 static void zc_call_put(struct zc_comm *comm, struct zc_call *call)
@@ -152,58 +172,88 @@ static void zc_call_put(struct zc_comm *comm, struct zc_call *call)
 
 static int zc_call_plan(struct zc_rank *rank, struct zc_call *call, struct zc_text *why)
 {
-	call->plan = zc_plan_get(rank->comm, call->cmd.plan);
-	if (!call->plan) {
-		zc_text_add(why, "rank %u: all-reduce %llu: no plan has number %u",
-			    rank->rank, call->cmd.seq, call->cmd.plan);
-		return -ENOENT;
+	struct zc_comm *comm = rank->comm;
+	u32 number = call->cmd.plan;
+	struct zc_plan *plan;
+	int err;
+
+	plan = zc_plan_get(comm, number, call->desc.collective);
+	if (IS_ERR(plan)) {
+		if (number)
+			zc_text_add(why, "no plan has number %u", number);
+		else
+			zc_text_add(why, "on %u nodes a plan must be named", comm->nodes);
+		return PTR_ERR(plan);
 	}
-	if (call->plan->prog.plan->collective != ZCOLL_ALLREDUCE) {
-		zc_text_add(why, "rank %u: all-reduce %llu: plan %u is for another collective",
-			    rank->rank, call->cmd.seq, call->cmd.plan);
-		zc_plan_put(rank->comm, call->plan);
-		call->plan = NULL;
-		return -EOPNOTSUPP;
-	}
+	call->plan = plan;
+	call->desc.plan = plan->prog.plan->id;
+	err = zc_desc_fits_plan(comm, &call->desc, plan, why);
+	return err ?: zc_plan_check_root(comm, plan, call->desc.root, why);
+}
+
+/* The memory of both, which are in the larger one */
+static int zc_call_bind_one(struct zc_rank *rank, struct zc_call *call, struct zc_text *why)
+{
+	const struct zcoll_cmd *cmd = &call->cmd;
+	bool by_send = call->send_bytes > call->recv_bytes;
+	struct zc_buf *buf;
+
+	buf = zc_call_buf(rank, cmd->send_buf, by_send ? cmd->send : cmd->recv,
+			  max(call->send_bytes, call->recv_bytes), why);
+	if (IS_ERR(buf))
+		return PTR_ERR(buf);
+	kref_get(&buf->ref);
+	call->send = buf;
+	call->recv = buf;
 	return 0;
 }
 
-static int zc_call_bind(struct zc_rank *rank, struct zc_call *call, u64 bytes,
-			struct zc_text *why)
+static int zc_call_bind_two(struct zc_rank *rank, struct zc_call *call, struct zc_text *why)
 {
 	const struct zcoll_cmd *cmd = &call->cmd;
-	struct zc_buf *buf;
+	struct zc_buf *buf = NULL;
 
-	zc_text_add(why, "rank %u: all-reduce %llu: ", rank->rank, cmd->seq);
-	buf = zc_call_buf(rank, cmd->send_buf, cmd->send, bytes, why);
-	if (IS_ERR(buf)) {
-		zc_call_put(rank->comm, call);
+	if (call->send_bytes)
+		buf = zc_call_buf(rank, cmd->send_buf, cmd->send, call->send_bytes, why);
+	if (IS_ERR(buf))
 		return PTR_ERR(buf);
-	}
 	call->send = buf;
-	if (buf && cmd->send_buf == cmd->recv_buf && cmd->send == cmd->recv) {
-		kref_get(&buf->ref);
-		call->recv = buf;
-		return 0;
-	}
-	buf = zc_call_buf(rank, cmd->recv_buf, cmd->recv, bytes, why);
-	if (IS_ERR(buf)) {
-		zc_call_put(rank->comm, call);
+	buf = NULL;
+	if (call->recv_bytes)
+		buf = zc_call_buf(rank, cmd->recv_buf, cmd->recv, call->recv_bytes, why);
+	if (IS_ERR(buf))
 		return PTR_ERR(buf);
-	}
 	call->recv = buf;
-	if (zc_call_overlaps(call, bytes)) {
-		zc_text_add(why, "input and output overlap, and are not the same");
-		zc_call_put(rank->comm, call);
+	if (zc_call_overlaps(call)) {
+		zc_text_add(why, "input and output overlap, and are not in place");
 		return -EINVAL;
 	}
 	return 0;
 }
 
+static int zc_call_bind(struct zc_rank *rank, struct zc_call *call, struct zc_text *why)
+{
+	call->inplace = zc_call_in_place(rank, call);
+	return call->inplace ? zc_call_bind_one(rank, call, why) :
+			       zc_call_bind_two(rank, call, why);
+}
+
+/* Who called what is put before the reason only here: calls that are right pay nothing */
+static noinline void zc_call_refuse(struct zc_rank *rank, struct zc_call *call, int error,
+				    const struct zc_text *reason)
+{
+	struct zc_text why = {};
+
+	zc_text_add(&why, "rank %u: %s %llu: %s", rank->rank,
+		    zc_collective_name(call->desc.collective), call->cmd.seq, reason->buf);
+	zc_call_put(rank->comm, call);
+	zc_call_rejected(rank, call->cmd.seq, error, &why);
+}
+
 /**
  * zc_call_prepare - check a call and get hold of its memory
  * @rank: the endpoint
- * @call: @call->cmd is set; the rest is filled in
+ * @call: @call->cmd and the collective are set; the rest is filled in
  *
  * Context: process context of the owner, may sleep.
  * Return: 0, or a negative errno whose text is kept.
@@ -211,16 +261,16 @@ static int zc_call_bind(struct zc_rank *rank, struct zc_call *call, u64 bytes,
 int zc_call_prepare(struct zc_rank *rank, struct zc_call *call)
 {
 	struct zc_text why = {};
-	u64 bytes;
 	int err;
 
-	err = zc_call_check(rank, &call->cmd, &bytes, &why);
+	zc_call_describe(rank, call);
+	err = zc_call_check(rank, call, &why);
 	if (!err)
 		err = zc_call_plan(rank, call, &why);
 	if (!err)
-		err = zc_call_bind(rank, call, bytes, &why);
+		err = zc_call_bind(rank, call, &why);
 	if (err)
-		zc_call_rejected(rank, call->cmd.seq, err, &why);
+		zc_call_refuse(rank, call, err, &why);
 	return err;
 }
 
@@ -245,14 +295,16 @@ int zc_call_submit(struct zc_rank *rank, struct zc_call *call)
 }
 
 /* Is this call there already, made before by a blocking call and interrupted? */
-static bool zc_call_attach(struct zc_rank *rank, const struct zcoll_cmd *cmd,
+static bool zc_call_attach(struct zc_rank *rank, const struct zc_call *call,
 			   struct zc_waiter *waiter)
 {
+	const struct zcoll_cmd *cmd = &call->cmd;
 	struct zc_sub *sub = zc_rank_sub(rank, cmd->seq);
 	bool found;
 
 	spin_lock(&rank->comm->lock);
 	found = zc_rank_called(rank, cmd->seq) && !sub->collected &&
+		sub->collective == call->desc.collective &&
 		!memcmp(&sub->cmd, cmd, sizeof(*cmd));
 	if (found)
 		zc_waiter_add(rank, waiter);
@@ -272,7 +324,7 @@ static void zc_call_collect(struct zc_rank *rank, u64 seq)
 /**
  * zc_call_blocking - call an operation and wait for its verdict
  * @rank: the endpoint
- * @call: @call->cmd is set
+ * @call: @call->cmd and the collective are set
  *
  * Return: the verdict, or a negative errno of the submission, or -ERESTARTSYS.
  */
@@ -282,7 +334,7 @@ int zc_call_blocking(struct zc_rank *rank, struct zc_call *call)
 	int err;
 
 	zc_waiter_init(&waiter, call->cmd.seq, KTIME_MAX);
-	if (!zc_call_attach(rank, &call->cmd, &waiter)) {
+	if (!zc_call_attach(rank, call, &waiter)) {
 		call->waiter = &waiter;
 		err = zc_call_prepare(rank, call);
 		if (!err)

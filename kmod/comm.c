@@ -2,8 +2,9 @@
 /*
  * Communicators: who belongs together, and what happens when that ends.
  *
- * The first rank that joins with a key makes the communicator. It can be found as
- * long as ranks are in it, and is freed when the last endpoint lets go of it.
+ * The first rank of a node that joins with a key makes the communicator. It can be found as
+ * long as endpoints are in it, and is freed when the last one lets go of it. With a fabric
+ * that reaches back into this kernel there may be others with the same key: other nodes.
  *
  * zc_comms_lock protects the list of all, and who is in which. It is the same for
  * all users, so nothing is done under it that one of them can make slow: memory,
@@ -21,7 +22,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "zcoll.h"
+#include "net/net.h"
 
 static uint user_comms = 512;
 module_param(user_comms, uint, 0644);
@@ -33,6 +34,13 @@ MODULE_PARM_DESC(user_comms, "communicators that a user without CAP_SYS_RESOURCE
 static DEFINE_MUTEX(zc_comms_lock);
 static LIST_HEAD(zc_comms);
 static u32 zc_ncomms;
+
+/* It has been revoked, and has an engine: let its operations end */
+static void zc_comm_end(struct zc_comm *comm)
+{
+	zc_engine_abort(comm->engine, comm->error);
+	queue_work(zc_wq, &comm->fail_work);
+}
 
 /**
  * zc_comm_fail - revoke a communicator; only the first time counts
@@ -47,8 +55,8 @@ void zc_comm_fail(struct zc_comm *comm, int error, const struct zc_text *text)
 		return;
 	memcpy(comm->text, text->buf, sizeof(comm->text));
 	WRITE_ONCE(comm->error, error);
-	zc_engine_abort(comm->engine, error);
-	queue_work(zc_wq, &comm->fail_work);
+	if (comm->engine)
+		zc_comm_end(comm);
 }
 
 void zc_comm_failf(struct zc_comm *comm, int error, const char *fmt, ...)
@@ -73,48 +81,100 @@ static void zc_comm_free(struct zc_comm *comm)
 {
 	u32 i;
 
+	if (comm->net)
+		zc_net_close(comm);
 	for (i = 0; i < ZC_WINDOW; i++)
 		zc_plan_put(comm, comm->ops[i].plan);
 	zc_plans_free(comm);
 	zc_comm_memory(comm, -(ssize_t)comm->kernel_bytes);
 	free_cpumask_var(comm->cpus);
 	kvfree(comm->engine);
+	zc_tasks_free(comm);
 	kvfree(comm->addresses);
+	kvfree(comm->memories);
 	kvfree(comm->ranks);
-	kfree(comm);
+	kvfree(comm->map);
+	kvfree(comm->locals);
+	kvfree(comm->order);
+	kvfree(comm->begins);
+	kvfree(comm);
 	atomic_dec(&zc_totals.comms);
 }
 
-static struct zc_comm *zc_comm_alloc(const struct zcoll_join *args, u32 node)
+/**
+ * zc_comm_put - an endpoint, or who makes it, lets go of a communicator
+ * @comm: the communicator; the endpoint's worker has been stopped
+ *
+ * Context: may sleep, until the works of the communicator are done.
+ */
+void zc_comm_put(struct zc_comm *comm)
 {
-	size_t n = array_size(args->nranks, 2 * ZC_WINDOW);
-	struct zc_comm *comm;
-	void *room;
-	u32 i;
+	if (!refcount_dec_and_test(&comm->ref))
+		return;
+	/* What fails from now on concerns nobody, and queues no work */
+	spin_lock(&comm->lock);
+	if (!comm->error)
+		comm->error = -ESHUTDOWN;
+	spin_unlock(&comm->lock);
+	cancel_delayed_work_sync(&comm->watch_work);
+	/* Other nodes are to be told of a failure that has just been */
+	flush_work(&comm->fail_work);
+	zc_comm_free(comm);
+}
 
-	comm = kzalloc(sizeof(*comm), GFP_KERNEL_ACCOUNT);
-	if (!comm)
-		return NULL;
-	comm->ranks = kvcalloc(args->nranks, sizeof(*comm->ranks), GFP_KERNEL_ACCOUNT);
-	comm->addresses = kvcalloc(n, sizeof(*comm->addresses), GFP_KERNEL_ACCOUNT);
-	room = kvmalloc(zc_run_size(), GFP_KERNEL_ACCOUNT);
-	if (!comm->ranks || !comm->addresses || !room ||
-	    !zalloc_cpumask_var(&comm->cpus, GFP_KERNEL)) {
-		kvfree(room);
-		kvfree(comm->addresses);
-		kvfree(comm->ranks);
-		kfree(comm);
-		return NULL;
+/* Room for what goes by local index. Return: its bytes, 0: there is no memory. */
+static size_t zc_comm_tables(struct zc_comm *comm)
+{
+	u32 n = max(comm->nlocal, 1U);
+	u32 i, places = n * 2 * ZC_WINDOW;
+	size_t bytes;
+
+	comm->ranks = kvcalloc(n, sizeof(*comm->ranks), GFP_KERNEL_ACCOUNT);
+	comm->addresses = kvcalloc(places, sizeof(*comm->addresses), GFP_KERNEL_ACCOUNT);
+	bytes = n * sizeof(*comm->ranks) + places * sizeof(*comm->addresses);
+	if (comm->nodes > 1) {
+		comm->memories = kvcalloc(places, sizeof(*comm->memories), GFP_KERNEL_ACCOUNT);
+		bytes += places * sizeof(*comm->memories);
 	}
-	comm->engine = zc_run_init(room);
+	if (!comm->ranks || !comm->addresses || (comm->nodes > 1 && !comm->memories))
+		return 0;
 	for (i = 0; i < ZC_WINDOW; i++) {
-		comm->ops[i].src = (const void **)comm->addresses + 2 * i * args->nranks;
-		comm->ops[i].dst = comm->addresses + (2 * i + 1) * args->nranks;
+		struct zc_op *op = &comm->ops[i];
+
+		op->src = (const void **)comm->addresses + 2 * i * n;
+		op->dst = comm->addresses + (2 * i + 1) * n;
+		if (comm->nodes > 1) {
+			op->in = comm->memories + 2 * i * n;
+			op->out = comm->memories + (2 * i + 1) * n;
+		}
 	}
+	return bytes;
+}
+
+/* Takes over the tables of @layout. Return: their bytes. */
+static size_t zc_comm_layout(struct zc_comm *comm, struct zc_layout *layout)
+{
+	size_t entries = max(layout->nlocal, 1U) + layout->nodes + 1;
+
+	comm->nlocal = layout->nlocal;
+	comm->nodes = layout->nodes;
+	comm->members = layout->members;
+	comm->node = layout->node;
+	comm->number = layout->number;
+	comm->blocks = layout->blocks;
+	swap(comm->map, layout->map);
+	swap(comm->locals, layout->locals);
+	swap(comm->order, layout->order);
+	swap(comm->begins, layout->begins);
+	entries += (comm->map ? comm->nranks : 0) + (comm->order ? comm->nranks : 0);
+	return entries * sizeof(u32);
+}
+
+static void zc_comm_init(struct zc_comm *comm, const struct zcoll_join *args)
+{
 	memcpy(comm->key, args->key, sizeof(comm->key));
 	comm->uid = current_euid();
 	comm->nranks = args->nranks;
-	comm->node = node;
 	refcount_set(&comm->ref, 1);
 	spin_lock_init(&comm->lock);
 	zc_plans_init(comm);
@@ -124,69 +184,167 @@ static struct zc_comm *zc_comm_alloc(const struct zcoll_join *args, u32 node)
 	INIT_WORK(&comm->fail_work, zc_op_fail_fn);
 	INIT_DELAYED_WORK(&comm->watch_work, zc_watch_fn);
 	comm->watch_at = KTIME_MAX;
-	atomic_inc(&zc_totals.comms);
-	zc_comm_memory(comm, sizeof(*comm) + cpumask_size() + zc_run_size() +
-		       args->nranks * (sizeof(*comm->ranks) +
-				       2 * ZC_WINDOW * sizeof(*comm->addresses)));
-	return comm;
 }
 
-/**
- * zc_comm_put - an endpoint lets go of its communicator
- * @comm: the communicator; the endpoint's worker has been stopped
- *
- * Context: may sleep, until the works of the communicator are done.
- */
-void zc_comm_put(struct zc_comm *comm)
+/* Its dimensions are those of the network. Return: its bytes, 0: there is no memory. */
+static size_t zc_comm_engine(struct zc_comm *comm)
 {
-	if (!refcount_dec_and_test(&comm->ref))
-		return;
-	/* The watch may queue fail_work, so it goes first */
-	cancel_delayed_work_sync(&comm->watch_work);
-	cancel_work_sync(&comm->fail_work);
-	zc_comm_free(comm);
+	struct zc_engine_config config = zc_run_config(comm);
+	size_t bytes = zc_engine_size(&config);
+	struct zc_engine *engine = kvmalloc(bytes, GFP_KERNEL_ACCOUNT);
+
+	if (!engine)
+		return 0;
+	engine = zc_engine_init(engine, &config);
+	spin_lock(&comm->lock);
+	comm->engine = engine;
+	/* The network may have lost its device already */
+	if (comm->error)
+		zc_comm_end(comm);
+	spin_unlock(&comm->lock);
+	return bytes;
+}
+
+/* Everything that a communicator has, but for the network's own */
+static int zc_comm_fill(struct zc_comm *comm, struct zc_layout *layout, struct zc_text *why)
+{
+	size_t layouts = zc_comm_layout(comm, layout);
+	size_t tables = zc_comm_tables(comm), engine;
+	int err;
+
+	if (!tables || zc_tasks_init(comm))
+		goto no_memory;
+	if (comm->nodes > 1) {
+		err = zc_net_open(comm, layout->fabric, why);
+		if (err)
+			return err;
+	}
+	engine = zc_comm_engine(comm);
+	if (!engine)
+		goto no_memory;
+	zc_comm_memory(comm, sizeof(*comm) + cpumask_size() + layouts + tables + engine +
+		       zc_tasks_size(comm));
+	return 0;
+
+no_memory:
+	zc_text_add(why, "no kernel memory for a communicator of %u ranks", comm->nranks);
+	return -ENOMEM;
+}
+
+/* Make a communicator, which takes over @layout's tables, or an ERR_PTR */
+static struct zc_comm *zc_comm_alloc(const struct zcoll_join *args, struct zc_layout *layout,
+				     struct zc_text *why)
+{
+	struct zc_comm *comm;
+	int err;
+
+	comm = kvzalloc(sizeof(*comm), GFP_KERNEL_ACCOUNT);
+	if (!comm || !zalloc_cpumask_var(&comm->cpus, GFP_KERNEL)) {
+		kvfree(comm);
+		zc_text_add(why, "no kernel memory for a communicator of %u ranks",
+			    args->nranks);
+		return ERR_PTR(-ENOMEM);
+	}
+	atomic_inc(&zc_totals.comms);
+	zc_comm_init(comm, args);
+	err = zc_comm_fill(comm, layout, why);
+	if (!err)
+		return comm;
+	zc_comm_put(comm);
+	return ERR_PTR(err);
+}
+
+/* The first rank that two maps have on different nodes; @n: none */
+static u32 zc_map_difference(const u32 *a, const u32 *b, u32 n)
+{
+	u32 i = 0;
+
+	if (!memcmp(a, b, n * sizeof(*a)))
+		return n;
+	while (a[i] == b[i])
+		i++;
+	return i;
+}
+
+/* Do they speak of the same communicator? Under zc_comms_lock. */
+static int zc_comm_agrees(const struct zc_comm *comm, const struct zcoll_join *args,
+			  const struct zc_layout *layout, const u32 *map,
+			  struct zc_text *why)
+{
+	u32 i;
+
+	if (comm->nodes == 1 && layout->nodes == 1) {
+		if (comm->nranks == args->nranks && comm->number == layout->number)
+			return 0;
+		zc_text_add(why, "rank %u: calls for %u ranks on node %u, others for %u on node %u",
+			    args->rank, args->nranks, layout->number, comm->nranks,
+			    comm->number);
+		return -EPROTO;
+	}
+	if (comm->nranks != args->nranks || comm->nodes != layout->nodes) {
+		zc_text_add(why, "rank %u: calls for %u ranks on %u nodes, others for %u on %u",
+			    args->rank, args->nranks, layout->nodes, comm->nranks, comm->nodes);
+		return -EPROTO;
+	}
+	i = zc_map_difference(comm->map, map, comm->nranks);
+	if (i == comm->nranks)
+		return 0;
+	zc_text_add(why, "rank %u: has rank %u on node %u, others have it on node %u", args->rank,
+		    i, map[i], comm->map[i]);
+	return -EPROTO;
 }
 
 /* May the caller join, as this rank? Under zc_comms_lock. */
-static int zc_comm_admits(struct zc_comm *comm, const struct zcoll_join *args, u32 node,
-			  struct zc_text *why)
+static int zc_comm_admits(struct zc_comm *comm, const struct zcoll_join *args,
+			  const struct zc_layout *layout, struct zc_text *why)
 {
 	int err = 0;
 
-	if (!uid_eq(comm->uid, current_euid()) && !capable(CAP_SYS_ADMIN)) {
-		zc_text_add(why, "rank %u: the communicator belongs to another user",
-			    args->rank);
-		return -EPERM;
-	}
-	if (comm->nranks != args->nranks || comm->node != node) {
-		zc_text_add(why, "rank %u: calls for %u ranks on node %u, others for %u on node %u",
-			    args->rank, args->nranks, node, comm->nranks, comm->node);
-		return -EPROTO;
-	}
 	spin_lock(&comm->lock);
 	if (comm->error) {
 		zc_text_add(why, "%s", comm->text);
 		err = comm->error;
-	} else if (comm->ranks[args->rank]) {
-		zc_text_add(why, "rank %u has joined already", args->rank);
+	} else if (comm->nlocal ? comm->ranks[layout->local] : comm->aggregator) {
+		zc_text_add_who(why, comm, args->rank);
+		zc_text_add(why, " has joined already");
 		err = -EBUSY;
 	} else if (comm->nleft) {
-		zc_text_add(why, "rank %u: rank %u has left the communicator already",
-			    args->rank, comm->first_left);
+		zc_text_add_who(why, comm, args->rank);
+		zc_text_add(why, ": ");
+		zc_text_add_who(why, comm, comm->first_left);
+		zc_text_add(why, " has left the communicator already");
 		err = -ESHUTDOWN;
 	}
 	spin_unlock(&comm->lock);
 	return err;
 }
 
-static struct zc_comm *zc_comm_find(const u8 *key)
+/*
+ * The communicator of the caller's node, NULL: there is none. Those of other nodes with the
+ * same key must agree with the caller, too. Under zc_comms_lock.
+ */
+static struct zc_comm *zc_comm_find(const struct zcoll_join *args,
+				    const struct zc_layout *layout, const u32 *map,
+				    struct zc_text *why)
 {
-	struct zc_comm *comm;
+	struct zc_comm *comm, *found = NULL;
+	int err;
 
-	list_for_each_entry(comm, &zc_comms, link)
-		if (!memcmp(comm->key, key, sizeof(comm->key)))
-			return comm;
-	return NULL;
+	list_for_each_entry(comm, &zc_comms, link) {
+		if (memcmp(comm->key, args->key, sizeof(comm->key)))
+			continue;
+		if (!uid_eq(comm->uid, current_euid()) && !capable(CAP_SYS_ADMIN)) {
+			zc_text_add(why, "rank %u: the communicator belongs to another user",
+				    args->rank);
+			return ERR_PTR(-EPERM);
+		}
+		err = zc_comm_agrees(comm, args, layout, map, why);
+		if (err)
+			return ERR_PTR(err);
+		if (comm->node == layout->node)
+			found = comm;
+	}
+	return found;
 }
 
 /* May the caller make one more? Under zc_comms_lock. */
@@ -214,14 +372,19 @@ static bool zc_comm_allowed(struct zc_text *why)
  * The communicator that @args name, with a reference, or @spare if there is none;
  * under zc_comms_lock. Return: NULL if there is neither.
  */
-static struct zc_comm *zc_comm_get(const struct zcoll_join *args, u32 node,
-				   struct zc_comm *spare, struct zc_text *why)
+static struct zc_comm *zc_comm_get(const struct zcoll_join *args,
+				   const struct zc_layout *layout, struct zc_comm *spare,
+				   struct zc_text *why)
 {
-	struct zc_comm *comm = zc_comm_find(args->key);
+	const u32 *map = spare ? spare->map : layout->map;
+	struct zc_comm *comm;
 	int err;
 
+	comm = zc_comm_find(args, layout, map, why);
+	if (IS_ERR(comm))
+		return comm;
 	if (comm) {
-		err = zc_comm_admits(comm, args, node, why);
+		err = zc_comm_admits(comm, args, layout, why);
 		if (err)
 			return ERR_PTR(err);
 		refcount_inc(&comm->ref);
@@ -258,6 +421,13 @@ static bool zc_comm_wants_worker(struct zc_comm *comm)
 	return true;
 }
 
+/* The place of an endpoint in its communicator; under zc_comm.lock */
+static struct zc_rank **zc_comm_place(struct zc_comm *comm, const struct zc_rank *rank)
+{
+	return rank->aggregates ? &comm->aggregator :
+				  &comm->ranks[array_index_nospec(rank->local, comm->nlocal)];
+}
+
 static void zc_comm_insert(struct zc_comm *comm, struct zc_rank *rank)
 {
 	rank->comm = comm;
@@ -265,15 +435,15 @@ static void zc_comm_insert(struct zc_comm *comm, struct zc_rank *rank)
 	comm->nmembers++;
 	zc_comm_memory(comm, sizeof(*rank));
 	spin_lock(&comm->lock);
-	comm->ranks[array_index_nospec(rank->rank, comm->nranks)] = rank;
-	comm->njoined++;
+	*zc_comm_place(comm, rank) = rank;
+	comm->njoined += !rank->aggregates;
 	spin_unlock(&comm->lock);
 }
 
 static void zc_comm_remove(struct zc_comm *comm, struct zc_rank *rank)
 {
 	spin_lock(&comm->lock);
-	comm->ranks[rank->rank] = NULL;
+	*zc_comm_place(comm, rank) = NULL;
 	spin_unlock(&comm->lock);
 	zc_comm_memory(comm, -(ssize_t)sizeof(*rank));
 	if (!--comm->nmembers) {
@@ -286,37 +456,34 @@ static void zc_comm_remove(struct zc_comm *comm, struct zc_rank *rank)
  * zc_comm_enter - put an endpoint into the communicator that @args name
  * @rank: the endpoint
  * @args: checked
- * @node: the node number of all ranks
+ * @layout: who is where; a new communicator takes over its tables
  * @why: gets the text of a failure
  *
- * Other ranks see the endpoint from here on. Memory is allocated with the lock
- * dropped: it is charged to the caller, who may be slow to get it.
+ * Other ranks see the endpoint from here on. Memory is allocated and the network opened
+ * with the lock dropped: the former is charged to the caller, who may be slow to get it.
  *
  * Return: 0, or a negative errno.
  */
-int zc_comm_enter(struct zc_rank *rank, const struct zcoll_join *args, u32 node,
-		  struct zc_text *why)
+int zc_comm_enter(struct zc_rank *rank, const struct zcoll_join *args,
+		  struct zc_layout *layout, struct zc_text *why)
 {
 	struct zc_comm *comm, *spare = NULL;
 
 	mutex_lock(&zc_comms_lock);
-	comm = zc_comm_get(args, node, NULL, why);
+	comm = zc_comm_get(args, layout, NULL, why);
 	if (!comm) {
 		mutex_unlock(&zc_comms_lock);
-		spare = zc_comm_alloc(args, node);
-		if (!spare) {
-			zc_text_add(why, "no kernel memory for a communicator of %u ranks",
-				    args->nranks);
-			return -ENOMEM;
-		}
+		spare = zc_comm_alloc(args, layout, why);
+		if (IS_ERR(spare))
+			return PTR_ERR(spare);
 		mutex_lock(&zc_comms_lock);
-		comm = zc_comm_get(args, node, spare, why);
+		comm = zc_comm_get(args, layout, spare, why);
 	}
 	if (!IS_ERR(comm))
 		zc_comm_insert(comm, rank);
 	mutex_unlock(&zc_comms_lock);
 	if (spare && comm != spare)
-		zc_comm_free(spare);
+		zc_comm_put(spare);
 	if (IS_ERR(comm))
 		return PTR_ERR(comm);
 	wake_up_all(&comm->pollq);
@@ -346,7 +513,7 @@ void zc_comm_unenter(struct zc_rank *rank)
 
 	mutex_lock(&zc_comms_lock);
 	spin_lock(&comm->lock);
-	comm->njoined--;
+	comm->njoined -= !rank->aggregates;
 	spin_unlock(&comm->lock);
 	zc_comm_remove(comm, rank);
 	if (rank->worker_wanted)

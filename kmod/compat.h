@@ -113,6 +113,11 @@ static inline bool zc_compat_ring_dying(struct io_uring_cmd *ucmd)
 }
 #endif
 
+/* ---- RDMA ---- */
+
+/* Is there a connection manager that this module can call? */
+#define ZC_COMPAT_RDMA IS_REACHABLE(CONFIG_INFINIBAND_ADDR_TRANS)
+
 /* ---- SIMD ---- */
 
 #ifndef CONFIG_64BIT

@@ -13,7 +13,7 @@
 #include <linux/uaccess.h>
 
 #include "ioctl.h"
-#include "zcoll.h"
+#include "net/net.h"
 
 /* The caller's buffer is no longer in the table */
 void zc_rank_forget_buffer(struct zc_rank *rank, struct zc_buf *buf)
@@ -55,7 +55,7 @@ static int zc_buffer_add(struct zc_rank *rank, struct zcoll_buf *args, struct zc
 		zc_text_add(why, "unknown flags, or length 0");
 		return -EINVAL;
 	}
-	buf = zc_buf_pin(args->addr, args->len, why);
+	buf = zc_buf_pin(args->addr, args->len, rank->comm->net, why);
 	if (IS_ERR(buf))
 		return PTR_ERR(buf);
 	/* Counted first: once in the table, another thread may take it out */
@@ -139,6 +139,68 @@ static void zc_ioctl_plan_load_undo(void *priv, void *arg)
 	zc_plan_unload(rank->comm, args->number);
 }
 
+static int zc_ioctl_address(void *priv, void *arg)
+{
+	struct zcoll_address *args = arg;
+	u8 address[ZCOLL_ADDRESS_MAX] = {};
+	struct zc_rank *rank = priv;
+
+	if (args->flags || args->__reserved)
+		return -EINVAL;
+	if (!rank->comm->net)
+		return -ENOTCONN;
+	args->address_len = zc_net_address(rank->comm->net, address);
+	if (copy_to_user(u64_to_user_ptr(args->address), address, sizeof(address)))
+		return -EFAULT;
+	return 0;
+}
+
+/* The caller's bytes, once; the network takes them over */
+static int zc_peers_set(struct zc_rank *rank, const struct zcoll_peers *args,
+			struct zc_text *why)
+{
+	size_t bytes = array_size(args->nodes, ZCOLL_ADDRESS_MAX);
+	struct zc_comm *comm = rank->comm;
+	u8 *addresses;
+	int err;
+
+	zc_text_add(why, "rank %u: peers: ", rank->rank);
+	if (!comm->net) {
+		zc_text_add(why, "the communicator has one node");
+		return -ENOTCONN;
+	}
+	if (args->flags || args->nodes != comm->nodes) {
+		zc_text_add(why, "unknown flags, or %u nodes, and the communicator has %u",
+			    args->nodes, comm->nodes);
+		return -EINVAL;
+	}
+	err = zc_rank_admits(rank, why);
+	if (err)
+		return err;
+	addresses = kvmalloc(bytes, GFP_KERNEL_ACCOUNT);
+	if (!addresses) {
+		zc_text_add(why, "no kernel memory for %u addresses", args->nodes);
+		return -ENOMEM;
+	}
+	if (!copy_from_user(addresses, u64_to_user_ptr(args->addresses), bytes))
+		return zc_net_peers(comm->net, addresses, why);
+	kvfree(addresses);
+	zc_text_add(why, "the addresses cannot be read");
+	return -EFAULT;
+}
+
+static int zc_ioctl_peers(void *priv, void *arg)
+{
+	struct zcoll_peers *args = arg;
+	struct zc_text why = {};
+	int err;
+
+	err = zc_peers_set(priv, args, &why);
+	if (err && zc_text_to_user(why.buf, args->text, args->text_len))
+		return -EFAULT;
+	return err;
+}
+
 static int zc_ioctl_leave(void *priv, void *arg)
 {
 	struct zcoll_flags *args = arg;
@@ -153,12 +215,14 @@ static int zc_ioctl_abort(void *priv, void *arg)
 {
 	struct zcoll_flags *args = arg;
 	struct zc_rank *rank = priv;
+	struct zc_text text = {};
 
 	if (args->flags)
 		return -EINVAL;
+	zc_text_add(&text, "aborted through the endpoint of ");
+	zc_text_add_who(&text, rank->comm, rank->rank);
 	spin_lock(&rank->comm->lock);
-	zc_comm_failf(rank->comm, -ECANCELED, "aborted through the endpoint of rank %u",
-		      rank->rank);
+	zc_comm_fail(rank->comm, -ECANCELED, &text);
 	spin_unlock(&rank->comm->lock);
 	return 0;
 }
@@ -174,8 +238,8 @@ static int zc_ioctl_cancel(void *priv, void *arg)
 		return -EINVAL;
 	spin_lock(&rank->comm->lock);
 	if (zc_rank_called(rank, args->seq) && sub->state == ZC_SUB_PENDING)
-		zc_comm_failf(rank->comm, -ECANCELED, "rank %u cancelled all-reduce %llu",
-			      rank->rank, args->seq);
+		zc_comm_failf(rank->comm, -ECANCELED, "rank %u cancelled %s %llu", rank->rank,
+			      zc_collective_name(sub->collective), args->seq);
 	else
 		err = -ENOENT;
 	spin_unlock(&rank->comm->lock);
@@ -191,11 +255,19 @@ static int zc_ioctl_wait(void *priv, void *arg)
 	return zc_call_wait(priv, args->seq, &args->timeout_ns, &args->result);
 }
 
-static int zc_ioctl_allreduce(void *priv, void *arg)
+/* Under zc_comm.lock */
+static void zc_stats_net(const struct zc_comm *comm, struct zcoll_stats *args)
 {
-	struct zc_call call = { .cmd = *(struct zcoll_cmd *)arg };
+	const struct zc_net *net = comm->net;
 
-	return zc_call_blocking(priv, &call);
+	args->nodes = comm->nodes;
+	args->node = comm->number;
+	args->bytes_written = net ? net->bytes_written : 0;
+	args->bytes_inline = net ? net->bytes_inline : 0;
+	args->messages = net ? net->messages : 0;
+	args->connected = net ? zc_net_connected(net) : 0;
+	args->rails = net ? net->rails : 0;
+	args->comm_kernel_bytes += net ? net->region_bytes : 0;
 }
 
 static int zc_ioctl_stats(void *priv, void *arg)
@@ -210,6 +282,9 @@ static int zc_ioctl_stats(void *priv, void *arg)
 	args->ops_done = comm->ops_done;
 	args->ops_failed = comm->ops_failed;
 	args->ops_inline = comm->ops_inline;
+	args->comm_kernel_bytes = READ_ONCE(comm->kernel_bytes) +
+				  atomic64_read(&comm->plan_bytes);
+	zc_stats_net(comm, args);
 	spin_unlock(&comm->lock);
 	args->bytes_folded = atomic64_read(&comm->bytes_folded);
 	args->work_pieces = atomic64_read(&comm->work_pieces);
@@ -218,140 +293,15 @@ static int zc_ioctl_stats(void *priv, void *arg)
 	args->buffers = atomic_read(&rank->nbufs);
 	args->vmapped = atomic_read(&rank->nvmapped);
 	args->pinned_pages = atomic64_read(&rank->pinned);
-	args->comm_kernel_bytes = READ_ONCE(comm->kernel_bytes) +
-				  atomic64_read(&comm->plan_bytes);
 	args->workers = atomic_read(&comm->nworkers);
 	args->__reserved = 0;
+	args->bytes_copied = atomic64_read(&comm->bytes_copied);
 	return 0;
-}
-
-static bool zc_state_missing(struct zc_comm *comm, const struct zcoll_status *args, u32 i)
-{
-	struct zc_rank *rank = comm->ranks[i];
-
-	if (args->flags & ZCOLL_STATUS_COMM)
-		return !rank;
-	return !rank || !zc_rank_called(rank, args->seq);
-}
-
-/*
- * Rank by rank, with the lock dropped for each: what is written is what each rank
- * was when it was looked at.
- */
-static int zc_status_missing(struct zc_comm *comm, const struct zcoll_status *args)
-{
-	u32 __user *to = u64_to_user_ptr(args->missing);
-	u32 i, n = 0;
-
-	if (!args->missing || args->state != ZCOLL_STATE_WAITING)
-		return 0;
-	for (i = 0; i < comm->nranks && n < args->missing_len; i++) {
-		bool missing;
-
-		spin_lock(&comm->lock);
-		missing = zc_state_missing(comm, args, i);
-		spin_unlock(&comm->lock);
-		if (missing && put_user(i, to + n++))
-			return -EFAULT;
-	}
-	return 0;
-}
-
-static void zc_status_comm(struct zc_comm *comm, struct zcoll_status *args,
-			   struct zc_text *text)
-{
-	args->arrived = comm->njoined;
-	if (comm->error) {
-		args->state = ZCOLL_STATE_DONE;
-		args->result = comm->error;
-		zc_text_add(text, "%s", comm->text);
-	} else if (comm->nleft) {
-		args->state = ZCOLL_STATE_DONE;
-		args->result = -ESHUTDOWN;
-		zc_text_add(text, "rank %u has left the communicator", comm->first_left);
-	} else if (comm->njoined < comm->nranks) {
-		args->state = ZCOLL_STATE_WAITING;
-		zc_text_add(text, "%u of %u ranks have joined", comm->njoined, comm->nranks);
-	} else {
-		args->state = ZCOLL_STATE_RUNNING;
-	}
-}
-
-static const struct zc_reject *zc_status_reject(const struct zc_rank *rank, u64 seq)
-{
-	const struct zc_reject *reject;
-	u32 i;
-
-	/* The latest first */
-	for (i = 1; i <= ZC_REJECTS; i++) {
-		reject = &rank->rejects[(rank->reject_next - i) % ZC_REJECTS];
-		if (reject->error && reject->seq == seq)
-			return reject;
-	}
-	return NULL;
-}
-
-static void zc_status_op(struct zc_rank *rank, struct zcoll_status *args,
-			 struct zc_text *text)
-{
-	static const u32 states[] = {
-		[ZC_OP_FREE] = ZCOLL_STATE_NONE,
-		[ZC_OP_WAITING] = ZCOLL_STATE_WAITING,
-		[ZC_OP_RUNNING] = ZCOLL_STATE_RUNNING,
-		[ZC_OP_DONE] = ZCOLL_STATE_DONE,
-	};
-	const struct zc_reject *reject = zc_status_reject(rank, args->seq);
-	struct zc_comm *comm = rank->comm;
-	const struct zc_op *op = zc_comm_op(comm, args->seq);
-	bool known = op->state != ZC_OP_FREE && op->seq == args->seq;
-
-	if (known) {
-		args->state = states[op->state];
-		args->result = op->result;
-		args->arrived = op->arrived;
-	}
-	if (reject && !zc_rank_called(rank, args->seq)) {
-		args->state = ZCOLL_STATE_REJECTED;
-		args->result = reject->error;
-		zc_text_add(text, "%s", reject->text);
-	} else if (comm->error && !(known && op->state == ZC_OP_DONE && !op->result)) {
-		args->result = comm->error;
-		zc_text_add(text, "%s", comm->text);
-	} else if (known && op->state == ZC_OP_WAITING) {
-		zc_text_add(text, "all-reduce %llu: %u of %u ranks have called; missing: ",
-			    op->seq, op->arrived, comm->nranks);
-		zc_text_add_ranks(text, comm, op->seq);
-	} else if (reject) {
-		zc_text_add(text, "%s", reject->text);
-	}
 }
 
 static int zc_ioctl_status(void *priv, void *arg)
 {
-	struct zcoll_status *args = arg;
-	struct zc_rank *rank = priv;
-	struct zc_comm *comm = rank->comm;
-	struct zc_text text = {};
-
-	if ((args->flags & ~ZCOLL_STATUS_COMM) || args->__reserved)
-		return -EINVAL;
-	if ((args->flags & ZCOLL_STATUS_COMM) && args->seq)
-		return -EINVAL;
-	args->state = ZCOLL_STATE_NONE;
-	args->result = 0;
-	args->rank = rank->rank;
-	args->nranks = comm->nranks;
-	args->arrived = 0;
-	spin_lock(&comm->lock);
-	args->oldest = comm->base;
-	if (args->flags & ZCOLL_STATUS_COMM)
-		zc_status_comm(comm, args, &text);
-	else
-		zc_status_op(rank, args, &text);
-	spin_unlock(&comm->lock);
-	if (zc_status_missing(comm, args))
-		return -EFAULT;
-	return zc_text_to_user(text.buf, args->text, args->text_len);
+	return zc_status(priv, arg);
 }
 
 static const struct zc_ioctl zc_endpoint_ioctls[] = {
@@ -368,13 +318,29 @@ static const struct zc_ioctl zc_endpoint_ioctls[] = {
 	ZC_IOCTL(ZCOLL_IOC_WAIT, zc_ioctl_wait, zcoll_wait, __reserved, ZC_OWNER),
 	ZC_IOCTL(ZCOLL_IOC_CANCEL, zc_ioctl_cancel, zcoll_seq, seq, ZC_OWNER),
 	ZC_IOCTL(ZCOLL_IOC_STATS, zc_ioctl_stats, zcoll_stats, __reserved, 0),
-	ZC_IOCTL_FIXED(ZCOLL_IOC_ALLREDUCE, zc_ioctl_allreduce, zcoll_cmd, ZC_OWNER),
+	ZC_IOCTL(ZCOLL_IOC_ADDRESS, zc_ioctl_address, zcoll_address, __reserved, ZC_OWNER),
+	ZC_IOCTL(ZCOLL_IOC_PEERS, zc_ioctl_peers, zcoll_peers, text, ZC_OWNER),
 };
+
+/* An operation's struct has one size, for rings carry it, and so its ioctl has no row */
+static long zc_endpoint_call(struct zc_rank *rank, u32 collective, const void __user *arg)
+{
+	struct zc_call call = { .desc.collective = collective };
+
+	if (current->mm != rank->mm)
+		return -EPERM;
+	if (copy_from_user(&call.cmd, arg, sizeof(call.cmd)))
+		return -EFAULT;
+	return zc_call_blocking(rank, &call);
+}
 
 static long zc_endpoint_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct zc_rank *rank = file->private_data;
+	u32 collective = zc_collective_of(cmd);
 
+	if (collective)
+		return zc_endpoint_call(rank, collective, (void __user *)arg);
 	return zc_ioctl_dispatch(zc_endpoint_ioctls, ARRAY_SIZE(zc_endpoint_ioctls), cmd,
 				 (void __user *)arg, rank, current->mm == rank->mm);
 }
@@ -386,7 +352,7 @@ static __poll_t zc_endpoint_poll(struct file *file, struct poll_table_struct *wa
 	__poll_t events = 0;
 
 	poll_wait(file, &comm->pollq, wait);
-	if (READ_ONCE(comm->njoined) == comm->nranks)
+	if (READ_ONCE(comm->njoined) == comm->nlocal)
 		events |= EPOLLIN | EPOLLRDNORM;
 	if (READ_ONCE(comm->error))
 		events |= EPOLLERR | EPOLLHUP;

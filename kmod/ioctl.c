@@ -14,17 +14,15 @@
 static long zc_ioctl_call(const struct zc_ioctl *row, void __user *uarg, void *priv)
 {
 	u8 arg[ZC_IOCTL_MAX] __aligned(8) = {};
-	u32 size = row->size;
+	u32 size;
 	int ret;
 
-	if (!(row->flags & ZC_FIXED)) {
-		if (get_user(size, (u32 __user *)uarg))
-			return -EFAULT;
-		if (size < row->min_size)
-			return -EINVAL;
-		if (size > PAGE_SIZE)
-			return -E2BIG;
-	}
+	if (get_user(size, (u32 __user *)uarg))
+		return -EFAULT;
+	if (size < row->min_size)
+		return -EINVAL;
+	if (size > PAGE_SIZE)
+		return -E2BIG;
 	ret = copy_struct_from_user(arg, row->size, uarg, size);
 	if (ret)
 		return ret;
@@ -60,8 +58,6 @@ long zc_ioctl_dispatch(const struct zc_ioctl *table, u32 n, unsigned int cmd,
 
 	for (i = 0; i < n; i++) {
 		if (ZC_CMD_ID(table[i].cmd) != ZC_CMD_ID(cmd))
-			continue;
-		if ((table[i].flags & ZC_FIXED) && table[i].cmd != cmd)
 			continue;
 		if ((table[i].flags & ZC_OWNER) && !owner)
 			return -EPERM;

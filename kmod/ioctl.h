@@ -15,10 +15,9 @@
 #include <asm/ioctl.h>
 
 #define ZC_OWNER	BIT(0)	/* only for the address space that joined */
-#define ZC_FIXED	BIT(1)	/* the struct has one size, and does not begin with it */
 
 /* Room for the largest struct */
-#define ZC_IOCTL_MAX	128
+#define ZC_IOCTL_MAX	160
 
 struct zc_ioctl {
 	unsigned int cmd;
@@ -41,14 +40,6 @@ struct zc_ioctl {
 		BUILD_BUG_ON_ZERO(offsetof(struct _struct, size)),		\
 	.min_size = offsetofend(struct _struct, _last),				\
 	.flags = (_flags),							\
-}
-
-#define ZC_IOCTL_FIXED(_cmd, _fn, _struct, _flags) {				\
-	.cmd = (_cmd),								\
-	.fn = (_fn),								\
-	.size = sizeof(struct _struct) +					\
-		BUILD_BUG_ON_ZERO(sizeof(struct _struct) > ZC_IOCTL_MAX),	\
-	.flags = (_flags) | ZC_FIXED,						\
 }
 
 long zc_ioctl_dispatch(const struct zc_ioctl *table, u32 n, unsigned int cmd,

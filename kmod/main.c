@@ -10,8 +10,9 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
+#include "compat.h"
 #include "ioctl.h"
-#include "zcoll.h"
+#include "net/net.h"
 
 struct zc_totals zc_totals;
 /* Ends operations, watches deadlines. Unbound: nobody waits for a busy CPU. */
@@ -42,6 +43,8 @@ static int zc_ioctl_info(void *priv, void *arg)
 
 	if (zc_uring_cancel_known())
 		info.features |= ZCOLL_FEAT_RING_CANCEL;
+	if (ZC_COMPAT_RDMA)
+		info.features |= ZCOLL_FEAT_RDMA;
 	strscpy(info.fold, zc_isa_name(), sizeof(info.fold));
 	memcpy(arg, &info, sizeof(info));
 	return 0;
@@ -107,12 +110,17 @@ static int __init zc_init(void)
 	zc_free_wq = alloc_workqueue("zcoll_free", WQ_UNBOUND, WQ_MAX_ACTIVE);
 	if (!zc_free_wq)
 		goto out_wq;
-	err = misc_register(&zc_device);
+	err = zc_net_init();
 	if (err)
 		goto out_free_wq;
+	err = misc_register(&zc_device);
+	if (err)
+		goto out_net;
 	pr_info("ready, folding with %s\n", zc_isa_name());
 	return 0;
 
+out_net:
+	zc_net_uninit();
 out_free_wq:
 	destroy_workqueue(zc_free_wq);
 out_wq:
@@ -129,6 +137,7 @@ static void __exit zc_exit(void)
 {
 	misc_deregister(&zc_device);
 	destroy_workqueue(zc_free_wq);
+	zc_net_uninit();
 	destroy_workqueue(zc_wq);
 	zc_rank_uninit();
 	zc_plan_uninit();

@@ -2,83 +2,55 @@
 /*
  * Operations: where the ranks' calls meet.
  *
- *   FREE -> WAITING   the first rank calls
- *   WAITING           each further call is compared with the first, before any
- *                     byte moves
- *   WAITING -> RUNNING  the last rank calls; the engine runs the plan (run.c)
- *   RUNNING -> DONE   the engine gives the verdict
- *   WAITING -> DONE   the communicator is revoked
+ *   FREE -> WAITING       the first local rank calls
+ *   WAITING               each further call is compared with the first, before any
+ *                         byte moves
+ *   WAITING -> STARTING   the last local rank calls; memory is found for it (place.c)
+ *   STARTING -> RUNNING   the engine has it, and runs the plan (run.c)
+ *   WAITING -> ENDING     the communicator is revoked
+ *   STARTING -> ENDING    likewise, or there is no memory; who starts it sees to that
+ *   RUNNING -> ENDING     the engine gives the verdict
+ *   ENDING -> DONE        what it held is given back
  *
- * Who moves an operation to DONE (zc_op_conclude(), under zc_comm.lock) then
+ * Other nodes say what their ranks call, too (zc_op_described()): that is compared with
+ * what is called here, now or when somebody calls. On a node without ranks it is what
+ * calls.
+ *
+ * Who moves an operation to ENDING (zc_op_conclude(), under zc_comm.lock) then
  * delivers the verdict to each submission, with the lock dropped. The window
  * moves on before the first verdict is given, so that who has one may go on.
  */
+#include <linux/err.h>
 #include <linux/ktime.h>
 #include <linux/minmax.h>
-#include <linux/module.h>
 
-#include "zcoll.h"
+#include "net/net.h"
 
-static ulong stream_bytes = SZ_32M;
-module_param(stream_bytes, ulong, 0644);
-MODULE_PARM_DESC(stream_bytes, "operations that read and write more than this many bytes in all, out of place, write past the caches");
-
-/* Bytes of all inputs and outputs in a chunk */
-#define ZC_CHUNK_BYTES SZ_256K
-
-/* Bytes of one buffer in a piece, at least: what keeps the largest communicator in a section */
-#define ZC_PIECE_MIN 32
-
-static const char * const zc_dtype_names[ZCOLL_NR_TYPES] = {
-	"?", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
-	"fp16", "bf16", "fp32", "fp64",
-};
-
-static const char * const zc_op_names[ZCOLL_NR_OPS] = {
-	"?", "sum", "prod", "min", "max", "avg",
-};
-
-/* Bytes that an operation reads and writes for each element */
-static u64 zc_op_width(const struct zc_comm *comm, const struct zc_op *op)
+/* Revoke the communicator: two ranks call different things. The lower one is named first. */
+static void zc_op_mismatch(struct zc_comm *comm, u64 seq, const struct zc_desc *a, u32 a_node,
+			   const struct zc_desc *b, u32 b_node)
 {
-	return 2ULL * comm->nranks * zc_dtype_size(op->desc.dtype);
-}
+	struct zc_text text = {};
 
-/*
- * Compare a call with the first one. All fields that must be the same are here;
- * values out of the ABI's range have been refused before.
- */
-static bool zc_op_differs(const struct zc_op *op, const struct zcoll_cmd *cmd)
-{
-	return op->desc.count != cmd->count || op->desc.dtype != cmd->dtype ||
-	       op->desc.op != cmd->op || op->desc.plan != cmd->plan;
-}
-
-/* Revoke the communicator, and tell which ranks called what */
-static void zc_op_mismatch(struct zc_comm *comm, const struct zc_op *op, u32 rank,
-			   const struct zcoll_cmd *cmd)
-{
-	const struct zcoll_cmd *first = &op->desc;
-	struct zc_text mismatch = {}, *text = &mismatch;
-
-	zc_text_add(text, "all-reduce %llu: rank %u and rank %u differ in", op->seq,
-		    op->first_rank, rank);
-	if (first->count != cmd->count)
-		zc_text_add(text, " count (%llu and %llu)", first->count, cmd->count);
-	if (first->dtype != cmd->dtype)
-		zc_text_add(text, " type (%s and %s)", zc_dtype_names[first->dtype],
-			    zc_dtype_names[cmd->dtype]);
-	if (first->op != cmd->op)
-		zc_text_add(text, " operator (%s and %s)", zc_op_names[first->op],
-			    zc_op_names[cmd->op]);
-	if (first->plan != cmd->plan)
-		zc_text_add(text, " plan (%u and %u)", first->plan, cmd->plan);
-	zc_comm_fail(comm, -EPROTO, text);
+	if (a->rank > b->rank) {
+		swap(a, b);
+		swap(a_node, b_node);
+	}
+	zc_text_add(&text, "%s %llu: ",
+		    zc_collective_name(a->collective == b->collective ? a->collective : 0), seq);
+	if (a_node == b_node)
+		zc_text_add(&text, "rank %u and rank %u differ in", a->rank, b->rank);
+	else
+		zc_text_add(&text, "rank %u on node %u and rank %u on node %u differ in", a->rank,
+			    a_node, b->rank, b_node);
+	zc_desc_add_differences(&text, a, b);
+	zc_comm_fail(comm, -EPROTO, &text);
 }
 
 /* Is this sequence number one that the rank may call now? */
-static int zc_op_admit(struct zc_rank *rank, u64 seq, struct zc_text *why)
+static int zc_op_admit(struct zc_rank *rank, u64 seq, u32 collective, struct zc_text *why)
 {
+	const char *name = zc_collective_name(collective);
 	struct zc_comm *comm = rank->comm;
 	struct zc_sub *sub = zc_rank_sub(rank, seq);
 
@@ -89,17 +61,17 @@ static int zc_op_admit(struct zc_rank *rank, u64 seq, struct zc_text *why)
 		return -ESHUTDOWN;
 	}
 	if (comm->nleft) {
-		zc_comm_failf(comm, -ESHUTDOWN, "all-reduce %llu: rank %u has left", seq,
-			      comm->first_left);
+		zc_comm_failf(comm, -ESHUTDOWN, "%s %llu: rank %u has left",
+			      name, seq, comm->first_left);
 		return -ESHUTDOWN;
 	}
 	if (zc_rank_called(rank, seq) || seq < comm->base) {
-		zc_text_add(why, "rank %u has called all-reduce %llu already; ", rank->rank, seq);
+		zc_text_add(why, "rank %u has called %s %llu already; ", rank->rank, name, seq);
 		zc_text_add(why, "the oldest unfinished one is %llu", comm->base);
 		return -EEXIST;
 	}
 	if (seq - comm->base >= ZC_WINDOW || sub->state == ZC_SUB_PENDING) {
-		zc_text_add(why, "rank %u: all-reduce %llu is too far ahead: ", rank->rank, seq);
+		zc_text_add(why, "rank %u: %s %llu is too far ahead: ", rank->rank, name, seq);
 		zc_text_add(why, "the oldest unfinished one is %llu, the window %u", comm->base,
 			    ZC_WINDOW);
 		return -ENOBUFS;
@@ -107,55 +79,71 @@ static int zc_op_admit(struct zc_rank *rank, u64 seq, struct zc_text *why)
 	return 0;
 }
 
-static void zc_op_open(struct zc_op *op, u32 rank, struct zc_call *call)
+/* Has it been called here? If not, the slot is still an older one's. */
+static bool zc_op_called(const struct zc_op *op, u64 seq)
 {
-	op->seq = call->cmd.seq;
+	return op->state != ZC_OP_FREE && op->seq == seq;
+}
+
+/* @plan's reference goes to the operation */
+static void zc_op_open(struct zc_op *op, u64 seq, const struct zc_desc *desc,
+		       struct zc_plan *plan)
+{
+	op->seq = seq;
 	op->state = ZC_OP_WAITING;
 	op->result = 0;
-	op->first_rank = rank;
 	op->arrived = 0;
 	op->inplace = 0;
-	op->holders = 0;
-	op->desc = call->cmd;
+	op->bytes = 0;
+	op->desc = *desc;
 	op->deadline = KTIME_MAX;
-	swap(op->plan, call->plan);
+	op->plan = plan;
+	op->heard = false;
 }
 
 /* Are all its inputs and outputs little enough to be folded in the issue path? */
 bool zc_op_is_small(const struct zc_comm *comm, const struct zc_op *op)
 {
-	return zc_op_width(comm, op) * op->desc.count <= ZC_INLINE_BYTES;
+	return op->bytes <= ZC_INLINE_BYTES;
 }
 
-/* All have called: the engine takes over */
-static void zc_op_start(struct zc_comm *comm, struct zc_op *op)
+/**
+ * zc_op_fingerprint - what must be the same on all nodes, in one number
+ * @comm: the communicator
+ * @op: operation
+ *
+ * Return: 64-bit FNV-1a hash (G. Fowler, L. C. Noll, K.-P. Vo) over the descriptor but its
+ * rank, and the network's settings; with one node, where nobody compares it, 0.
+ */
+u64 zc_op_fingerprint(const struct zc_comm *comm, const struct zc_op *op)
 {
-	u64 width = zc_op_width(comm, op);
-	u32 esize = zc_dtype_size(op->desc.dtype);
-	u64 bytes = ZC_SECTION_BYTES / width * esize;
+	struct {
+		struct zw_desc desc;
+		struct zw_settings settings;
+	} all = {
+		.desc.collective = cpu_to_le16(op->desc.collective),
+		.desc.dtype = op->desc.dtype,
+		.desc.op = op->desc.op,
+		.desc.flags = cpu_to_le32(op->desc.flags),
+		.desc.root = cpu_to_le32(op->desc.root),
+		.desc.count = cpu_to_le64(op->desc.count),
+		.desc.plan = cpu_to_le64(op->desc.plan),
+	};
+	u64 hash = 0xcbf29ce484222325ULL;
+	size_t i;
 
-	BUILD_BUG_ON(2 * ZCOLL_MAX_RANKS * ZC_PIECE_MIN > ZC_SECTION_BYTES);
-	/* Whole cache lines, so that pieces of aligned buffers share none */
-	op->piece = (bytes >= 64 ? round_down(bytes, 64) : ZC_PIECE_MIN) / esize;
-	op->chunk = op->piece * max(ZC_CHUNK_BYTES / (op->piece * width), 1ULL);
-	op->stream = !op->inplace && op->desc.count > stream_bytes / width;
-	op->fold = zc_isa_fold(op->desc.dtype, op->desc.op);
-	zc_run_submit(comm, op);
-}
-
-/* The last chunk of an operation has been taken, or will never be */
-void zc_op_not_runnable(struct zc_comm *comm, struct zc_op *op)
-{
-	lockdep_assert_held(&comm->lock);
-	if (op->runnable)
-		WRITE_ONCE(comm->runnable, comm->runnable - 1);
-	op->runnable = false;
+	if (!comm->net)
+		return 0;
+	zc_net_settings(comm->net, &all.settings);
+	for (i = 0; i < sizeof(all); i++)
+		hash = (hash ^ ((const u8 *)&all)[i]) * 0x100000001b3ULL;
+	return hash;
 }
 
 /**
  * zc_op_conclude - fix the verdict of an operation
  * @comm: the communicator, locked
- * @op: WAITING, or the engine has completed it
+ * @op: WAITING, STARTING by the caller, or the engine has completed it
  * @result: the verdict
  *
  * The caller must call zc_op_deliver().
@@ -163,7 +151,7 @@ void zc_op_not_runnable(struct zc_comm *comm, struct zc_op *op)
 void zc_op_conclude(struct zc_comm *comm, struct zc_op *op, int result)
 {
 	lockdep_assert_held(&comm->lock);
-	op->state = ZC_OP_DONE;
+	op->state = ZC_OP_ENDING;
 	op->result = result;
 	if (result) {
 		comm->ops_failed++;
@@ -171,13 +159,7 @@ void zc_op_conclude(struct zc_comm *comm, struct zc_op *op, int result)
 	} else {
 		comm->ops_done++;
 		atomic64_inc(&zc_totals.ops_done);
-		atomic64_add(op->desc.count * comm->nranks * zc_dtype_size(op->desc.dtype),
-			     &comm->bytes_folded);
 	}
-	for (op = zc_comm_op(comm, comm->base);
-	     op->state == ZC_OP_DONE && op->seq == comm->base;
-	     op = zc_comm_op(comm, comm->base))
-		comm->base++;
 }
 
 /* Give one rank its verdict, if it has called the operation */
@@ -220,6 +202,31 @@ static void zc_op_deliver_to(struct zc_comm *comm, u32 i, u64 seq, int result)
 		zc_uring_complete(ucmd, result);
 }
 
+/*
+ * Give back what a concluded operation holds. Other nodes may speak of the next one in its slot
+ * as soon as the engine has told them that this one has ended, so that is done before the
+ * lock is dropped. Return: its plan, whose reference is the caller's.
+ */
+static struct zc_plan *zc_op_release(struct zc_comm *comm, struct zc_op *op)
+{
+	struct zc_plan *plan = NULL;
+
+	lockdep_assert_held(&comm->lock);
+	swap(plan, op->plan);
+	zc_place_release(comm, op);
+	op->state = ZC_OP_DONE;
+	return plan;
+}
+
+/* The window begins at the oldest operation that is not done */
+static void zc_op_advance(struct zc_comm *comm)
+{
+	struct zc_op *op = zc_comm_op(comm, comm->base);
+
+	while (op->state == ZC_OP_DONE && op->seq == comm->base)
+		op = zc_comm_op(comm, ++comm->base);
+}
+
 /**
  * zc_op_deliver - give the verdict of an operation to those who called it
  * @comm: the communicator, locked; it is unlocked meanwhile
@@ -231,28 +238,58 @@ static void zc_op_deliver_to(struct zc_comm *comm, u32 i, u64 seq, int result)
 void zc_op_deliver(struct zc_comm *comm, u64 seq, int result)
 	__must_hold(&comm->lock)
 {
-	struct zc_plan *plan = NULL;
+	struct zc_plan *plan = zc_op_release(comm, zc_comm_op(comm, seq));
 	u32 i;
 
-	swap(plan, zc_comm_op(comm, seq)->plan);
+	zc_op_advance(comm);
 	spin_unlock(&comm->lock);
-	for (i = 0; i < comm->nranks; i++)
-		zc_op_deliver_to(comm, i, seq, result);
 	zc_plan_put(comm, plan);
+	for (i = 0; i < comm->nlocal; i++)
+		zc_op_deliver_to(comm, i, seq, result);
 	wake_up_all(&comm->waitq);
 	/* Ranks that leave wait here */
 	wake_up_all(&comm->pollq);
 	spin_lock(&comm->lock);
 }
 
-/* Put a call into its operation's row. Return: all have called. */
+/* The earliest deadline of all ranks counts */
+static void zc_op_set_deadline(struct zc_rank *rank, struct zc_op *op, u64 deadline_ns)
+{
+	ktime_t at;
+
+	if (!deadline_ns)
+		return;
+	at = ktime_add_ns(ktime_get(), deadline_ns);
+	if (at >= op->deadline)
+		return;
+	op->deadline = at;
+	op->deadline_ns = deadline_ns;
+	op->deadline_rank = rank->rank;
+	zc_watch_arm(rank->comm, at);
+}
+
+/* Where a rank's range of memory is, for folds and for the network */
+static void *zc_op_place(struct zc_memory *memory, const struct zc_buf *buf, u32 handle,
+			 u64 where)
+{
+	u64 offset = buf ? zc_call_offset(buf, handle, where) : 0;
+
+	if (memory) {
+		memory->region = buf ? buf->region : NULL;
+		memory->offset = buf ? offset_in_page(buf->addr) + offset : 0;
+	}
+	return buf ? zc_buf_kaddr(buf, offset) : NULL;
+}
+
+/* Put a call into its operation's row. Return: all local ranks have called. */
 static bool zc_op_enter(struct zc_rank *rank, struct zc_call *call, struct zc_op *op)
 {
 	const struct zcoll_cmd *cmd = &call->cmd;
 	struct zc_comm *comm = rank->comm;
 	struct zc_sub *sub = zc_rank_sub(rank, cmd->seq);
-	u64 deadline_ns = cmd->deadline_ns ?: rank->deadline_ns;
+	u32 i = rank->local;
 
+	sub->collective = call->desc.collective;
 	sub->cmd = *cmd;
 	sub->state = ZC_SUB_PENDING;
 	/* A verdict that goes to a ring is not there for a blocking call again */
@@ -270,20 +307,35 @@ static bool zc_op_enter(struct zc_rank *rank, struct zc_call *call, struct zc_op
 	zc_rejects_forget(rank, cmd->seq);
 	rank->next_seq = max(rank->next_seq, cmd->seq + 1);
 
-	op->src[rank->rank] = zc_call_address(sub->send, cmd->send_buf, cmd->send);
-	op->dst[rank->rank] = zc_call_address(sub->recv, cmd->recv_buf, cmd->recv);
-	op->inplace += op->src[rank->rank] == op->dst[rank->rank];
-	if (deadline_ns) {
-		ktime_t at = ktime_add_ns(ktime_get(), deadline_ns);
+	op->src[i] = zc_op_place(op->in ? &op->in[i] : NULL, sub->send, cmd->send_buf, cmd->send);
+	op->dst[i] = zc_op_place(op->out ? &op->out[i] : NULL, sub->recv, cmd->recv_buf,
+				 cmd->recv);
+	op->inplace += call->inplace;
+	/* Pinned, all of it, so this does not wrap */
+	op->bytes += call->send_bytes + call->recv_bytes;
+	zc_op_set_deadline(rank, op, cmd->deadline_ns ?: rank->deadline_ns);
+	return ++op->arrived == comm->nlocal;
+}
 
-		if (at < op->deadline) {
-			op->deadline = at;
-			op->deadline_ns = deadline_ns;
-			op->deadline_rank = rank->rank;
-			zc_watch_arm(comm, at);
-		}
+/* Compare a call with what others have called; the first one opens the operation */
+static int zc_op_meet(struct zc_comm *comm, struct zc_op *op, struct zc_call *call)
+{
+	const struct zc_desc *desc = &call->desc;
+	u64 seq = call->cmd.seq;
+
+	if (zc_op_called(op, seq)) {
+		if (!zc_desc_differs(&op->desc, desc))
+			return 0;
+		zc_op_mismatch(comm, seq, &op->desc, comm->node, desc, comm->node);
+		return -EPROTO;
 	}
-	return ++op->arrived == comm->nranks;
+	if (op->heard && zc_desc_differs(&op->theirs, desc)) {
+		zc_op_mismatch(comm, seq, &op->theirs, op->heard_from, desc, comm->node);
+		return -EPROTO;
+	}
+	zc_op_open(op, seq, desc, call->plan);
+	call->plan = NULL;
+	return 0;
 }
 
 /**
@@ -303,47 +355,107 @@ int zc_op_submit(struct zc_rank *rank, struct zc_call *call, struct zc_text *why
 	struct zc_comm *comm = rank->comm;
 	u64 seq = call->cmd.seq;
 	struct zc_op *op = zc_comm_op(comm, seq);
-	bool blocking = !call->ucmd;
+	bool blocking = !call->ucmd, starts = false;
 	int err;
 
 	spin_lock(&comm->lock);
-	err = zc_op_admit(rank, seq, why);
-	if (err)
-		goto out_unlock;
-	if (op->state == ZC_OP_FREE || op->seq != seq) {
-		zc_op_open(op, rank->rank, call);
-	} else if (zc_op_differs(op, &call->cmd)) {
-		zc_op_mismatch(comm, op, rank->rank, &call->cmd);
-		err = -EPROTO;
-		goto out_unlock;
-	}
-	if (!zc_op_enter(rank, call, op))
-		goto out_unlock;
-	zc_op_start(comm, op);
-	if (zc_run(comm, seq, blocking)) {
-		zc_work_run(comm, op, NULL);
-		zc_work_put(comm, op);
-	}
-	return 0;
-
-out_unlock:
+	err = zc_op_admit(rank, seq, call->desc.collective, why);
+	if (!err)
+		err = zc_op_meet(comm, op, call);
+	if (!err)
+		starts = zc_op_enter(rank, call, op);
+	if (starts)
+		op->state = ZC_OP_STARTING;
 	spin_unlock(&comm->lock);
+	if (starts)
+		zc_run_start(comm, op, blocking);
 	return err;
 }
 
-/* End an operation that the engine does not know, or has waited for work in vain */
-static void zc_op_fail_one(struct zc_comm *comm, struct zc_op *op)
-	__must_hold(&comm->lock)
+/*
+ * On a node without ranks: what another node calls is called here. Return: the plan it
+ * names, or an ERR_PTR with a text.
+ */
+static struct zc_plan *zc_op_follow(struct zc_comm *comm, const struct zc_desc *desc,
+				    struct zc_text *why)
 {
-	u64 seq = op->seq;
+	struct zc_plan *plan;
+	int err;
 
-	if (op->state == ZC_OP_WAITING) {
-		zc_op_conclude(comm, op, comm->error);
-		zc_op_deliver(comm, seq, comm->error);
-	} else if (op->state == ZC_OP_RUNNING && !op->holders) {
-		/* The last holder of others sees to it */
-		zc_run_unit_done(comm, op);
+	err = zc_desc_check(comm, desc, why);
+	if (err)
+		return ERR_PTR(err);
+	plan = zc_plan_get_by_id(comm, desc->plan);
+	if (!plan) {
+		zc_text_add(why, "the aggregator of node %u has not loaded plan %016llx",
+			    comm->node, desc->plan);
+		return ERR_PTR(-ENOENT);
 	}
+	err = zc_desc_fits_plan(comm, desc, plan, why);
+	if (!err)
+		return plan;
+	zc_plan_put(comm, plan);
+	return ERR_PTR(err);
+}
+
+/* Another node calls an operation that this node without ranks does not know yet */
+static void zc_op_aggregate(struct zc_comm *comm, u64 seq, const struct zc_desc *desc)
+{
+	struct zc_op *op = zc_comm_op(comm, seq);
+	struct zc_text why = {};
+	struct zc_plan *plan;
+	bool starts;
+
+	zc_text_add(&why, "%s %llu: ", zc_collective_name(desc->collective), seq);
+	plan = zc_op_follow(comm, desc, &why);
+	spin_lock(&comm->lock);
+	if (IS_ERR(plan))
+		zc_comm_fail(comm, PTR_ERR(plan), &why);
+	/* Meanwhile it may have been heard of from another node, or be over, or this node may leave */
+	starts = !comm->error && !comm->nleft && !zc_op_called(op, seq) && seq >= comm->base;
+	if (starts) {
+		zc_op_open(op, seq, desc, plan);
+		op->state = ZC_OP_STARTING;
+	}
+	spin_unlock(&comm->lock);
+	if (starts)
+		zc_run_start(comm, op, false);
+	else if (!IS_ERR(plan))
+		zc_plan_put(comm, plan);
+}
+
+/**
+ * zc_op_described - another node has said what it calls
+ * @comm: the communicator
+ * @node: the other node
+ * @seq: the operation; one outside of the window is not looked at
+ * @desc: what it calls; not trusted
+ *
+ * Context: process context, may sleep.
+ */
+void zc_op_described(struct zc_comm *comm, u32 node, u64 seq, const struct zc_desc *desc)
+{
+	struct zc_op *op = zc_comm_op(comm, seq);
+	bool calls = false;
+
+	spin_lock(&comm->lock);
+	if (comm->error || seq - comm->base >= ZC_WINDOW) {
+		/* Over already, or it never will be */
+	} else if (zc_op_called(op, seq)) {
+		if (zc_op_in_flight(op) && zc_desc_differs(&op->desc, desc))
+			zc_op_mismatch(comm, seq, &op->desc, comm->node, desc, node);
+	} else if (!comm->nlocal) {
+		calls = !comm->nleft;
+	} else if (!op->heard) {
+		op->heard = true;
+		op->heard_from = node;
+		op->theirs = *desc;
+	} else if (zc_desc_differs(&op->theirs, desc)) {
+		zc_op_mismatch(comm, seq, &op->theirs, op->heard_from, desc, node);
+	}
+	spin_unlock(&comm->lock);
+	if (calls)
+		zc_op_aggregate(comm, seq, desc);
 }
 
 /* End the operations of a communicator that has been revoked */
@@ -353,8 +465,16 @@ void zc_op_fail_fn(struct work_struct *work)
 	u32 i;
 
 	spin_lock(&comm->lock);
-	for (i = 0; i < ZC_WINDOW; i++)
-		zc_op_fail_one(comm, &comm->ops[i]);
+	for (i = 0; i < ZC_WINDOW; i++) {
+		struct zc_op *op = &comm->ops[i];
+
+		/* Who starts one ends it; of those that run, the engine says when */
+		if (op->state != ZC_OP_WAITING)
+			continue;
+		zc_op_conclude(comm, op, comm->error);
+		zc_op_deliver(comm, op->seq, comm->error);
+	}
+	zc_tasks_drop(comm);
 	zc_run(comm, ZC_NO_SEQ, false);
 	wake_up_all(&comm->pollq);
 }

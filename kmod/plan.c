@@ -7,9 +7,13 @@
  * equal byte by byte are one, which counts how often it was loaded. With the last
  * load its number goes, and with the last operation that follows it its memory.
  *
- * Number 0 is the built-in plan for one node. It is not counted, so that operations
- * of all communicators do not meet at its counter.
+ * Where a collective has a root, that decides which number this node has in the plan. At load
+ * a plan is checked for root 0, and for others when an operation first names them.
+ *
+ * Number 0 is the collective's built-in plan for one node. It is not counted, so that
+ * operations of all communicators do not meet at its counter.
  */
+#include <linux/bitmap.h>
 #include <linux/err.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
@@ -27,10 +31,7 @@ static DEFINE_MUTEX(zc_plan_large);
 #define ZC_PLAN_MAX_BYTES \
 	(sizeof(struct zcoll_plan) + ZCOLL_PLAN_MAX_STEPS * sizeof(struct zcoll_step))
 
-/* Nodes of all communicators */
-#define ZC_PLAN_NODES 1
-
-struct zc_plan *zc_plan_local __ro_after_init;
+static struct zc_plan *zc_plans_local[ZCOLL_NR_COLLECTIVES] __ro_after_init;
 
 static void zc_plan_reason(struct zc_text *text, const struct zc_plan_why *why)
 {
@@ -121,15 +122,37 @@ static int zc_plan_check_at(const struct zcoll_plan *image, u32 node, struct zc_
 	return err;
 }
 
-/* Can run.c carry it out? Such a plan has nothing but a FINAL of the local inputs. */
-static bool zc_plan_runs_here(const struct zcoll_plan *image)
+/* Can this module carry it out, on the communicator's nodes? */
+static int zc_plan_runs_here(const struct zc_comm *comm, const struct zcoll_plan *image,
+			     struct zc_text *text)
 {
-	return image->nsteps <= 1 && image->segments == 1;
+	if (image->nodes != comm->nodes) {
+		zc_text_add(text, "it is for %u nodes, the communicator has %u", image->nodes,
+			    comm->nodes);
+		return -ENXIO;
+	}
+	if (image->members != comm->members) {
+		zc_text_add(text, "it is for %u nodes with ranks, the communicator has %u",
+			    image->members, comm->members);
+		return -ENXIO;
+	}
+	/* Such a plan has nothing but a FINAL of the local inputs */
+	if (comm->nodes == 1 && (image->nsteps > 1 || image->segments > 1)) {
+		zc_text_add(text, "on one node, only plans of one step and one segment run");
+		return -EOPNOTSUPP;
+	}
+	if (image->nsteps > ZC_PLAN_STEPS) {
+		zc_text_add(text, "%u steps, plans to run have at most %u", image->nsteps,
+			    ZC_PLAN_STEPS);
+		return -E2BIG;
+	}
+	return 0;
 }
 
-static int zc_plan_check_image(const struct zcoll_plan *image,
+static int zc_plan_check_image(const struct zc_comm *comm, const struct zcoll_plan *image,
 			       const struct zcoll_plan_load *args, struct zc_text *text)
 {
+	bool runs = !(args->flags & ZCOLL_PLAN_CHECK);
 	struct zc_plan_why why;
 	int err;
 
@@ -139,21 +162,15 @@ static int zc_plan_check_image(const struct zcoll_plan *image,
 		return err;
 	}
 	zc_text_add(text, "%s: ", image->name);
+	err = runs ? zc_plan_runs_here(comm, image, text) : 0;
+	if (err)
+		return err;
 	if (args->node >= image->nodes) {
 		zc_text_add(text, "there is no node %u, it is for %u nodes", args->node,
 			    image->nodes);
 		return -EINVAL;
 	}
-	if (!(args->flags & ZCOLL_PLAN_CHECK) && image->nodes != ZC_PLAN_NODES) {
-		zc_text_add(text, "it is for %u nodes, the communicator has %u", image->nodes,
-			    ZC_PLAN_NODES);
-		return -ENXIO;
-	}
-	if (!(args->flags & ZCOLL_PLAN_CHECK) && !zc_plan_runs_here(image)) {
-		zc_text_add(text, "on one node, only plans of one step and one segment run");
-		return -EOPNOTSUPP;
-	}
-	return zc_plan_check_at(image, args->node, text);
+	return zc_plan_check_at(image, runs ? comm->node : args->node, text);
 }
 
 /* Takes over @image, also if there is no memory */
@@ -169,12 +186,26 @@ static struct zc_plan *zc_plan_make(struct zcoll_plan *image)
 	refcount_set(&plan->ref, 1);
 	plan->number = 0;
 	plan->loads = 1;
+	plan->checked = NULL;
 	zc_prog_init(&plan->prog, image, plan->room);
 	return plan;
 }
 
+/* Where the root matters: remember for which numbers of this node it has been checked */
+static int zc_plan_track(const struct zc_comm *comm, struct zc_plan *plan)
+{
+	if (comm->nodes == 1 || !zc_collective_rooted(plan->prog.plan->collective))
+		return 0;
+	plan->checked = bitmap_zalloc(comm->nodes, GFP_KERNEL_ACCOUNT);
+	if (!plan->checked)
+		return -ENOMEM;
+	set_bit(comm->node, plan->checked);
+	return 0;
+}
+
 static void zc_plan_free(struct zc_plan *plan)
 {
+	bitmap_free(plan->checked);
 	kvfree(plan->prog.plan);
 	kvfree(plan);
 }
@@ -191,21 +222,74 @@ static void zc_plan_memory(struct zc_comm *comm, const struct zc_plan *plan, int
  * zc_plan_get - find a plan
  * @comm: communicator
  * @number: as in struct zcoll_cmd
+ * @collective: which it is wanted for; the plan of a number may be for another
  *
- * Return: the plan, for zc_plan_put(), or NULL.
+ * Return: the plan, for zc_plan_put(), or an ERR_PTR: -EINVAL, -ENOENT.
  */
-struct zc_plan *zc_plan_get(struct zc_comm *comm, u32 number)
+struct zc_plan *zc_plan_get(struct zc_comm *comm, u32 number, u32 collective)
 {
 	struct zc_plan *plan;
 
 	if (!number)
-		return zc_plan_local;
+		return comm->nodes > 1 ? ERR_PTR(-EINVAL) : zc_plans_local[collective];
 	xa_lock(&comm->plans);
 	plan = xa_load(&comm->plans, number);
 	if (plan)
 		refcount_inc(&plan->ref);
 	xa_unlock(&comm->plans);
-	return plan;
+	return plan ?: ERR_PTR(-ENOENT);
+}
+
+/* Likewise, by what other nodes call it, its id; NULL: it is not loaded here */
+struct zc_plan *zc_plan_get_by_id(struct zc_comm *comm, u64 id)
+{
+	struct zc_plan *plan, *found = NULL;
+	unsigned long number;
+
+	xa_lock(&comm->plans);
+	xa_for_each(&comm->plans, number, plan) {
+		if (plan->prog.plan->id != id)
+			continue;
+		refcount_inc(&plan->ref);
+		found = plan;
+		break;
+	}
+	xa_unlock(&comm->plans);
+	return found;
+}
+
+/**
+ * zc_plan_check_root - has a plan been checked for operations of this root?
+ * @comm: communicator
+ * @plan: plan
+ * @root: a rank
+ * @why: gets the text of a failure
+ *
+ * If not, it is done now. Two callers may both do it, with one result.
+ *
+ * Context: may sleep.
+ * Return: 0, or a negative errno, as for loading a plan.
+ */
+int zc_plan_check_root(struct zc_comm *comm, struct zc_plan *plan, u32 root,
+		       struct zc_text *why)
+{
+	const struct zcoll_plan *image = plan->prog.plan;
+	size_t len = why->len;
+	int err;
+	u32 v;
+
+	if (!plan->checked)
+		return 0;
+	v = zc_plan_number(image, comm->map[root], comm->node);
+	if (test_bit(v, plan->checked))
+		return 0;
+	zc_text_add(why, "plan %s with root %u: ", image->name, root);
+	err = zc_plan_check_at(image, v, why);
+	if (err)
+		return err;
+	set_bit(v, plan->checked);
+	why->len = len;
+	return 0;
 }
 
 /**
@@ -217,7 +301,7 @@ struct zc_plan *zc_plan_get(struct zc_comm *comm, u32 number)
  */
 void zc_plan_put(struct zc_comm *comm, struct zc_plan *plan)
 {
-	if (!plan || plan == zc_plan_local || !refcount_dec_and_test(&plan->ref))
+	if (!plan || !plan->number || !refcount_dec_and_test(&plan->ref))
 		return;
 	zc_plan_memory(comm, plan, -1);
 	zc_plan_free(plan);
@@ -266,11 +350,13 @@ static int zc_plan_insert(struct zc_comm *comm, struct zcoll_plan *image, u32 *n
 			  struct zc_text *why)
 {
 	struct zc_plan *plan, *made = zc_plan_make(image);
-	int err;
+	int err = made ? zc_plan_track(comm, made) : -ENOMEM;
 
-	if (!made) {
+	if (err) {
 		zc_text_add(why, "no kernel memory");
-		return -ENOMEM;
+		if (made)
+			zc_plan_free(made);
+		return err;
 	}
 	err = mutex_lock_killable(&comm->plans_lock);
 	if (err) {
@@ -289,24 +375,6 @@ static int zc_plan_insert(struct zc_comm *comm, struct zcoll_plan *image, u32 *n
 	mutex_unlock(&comm->plans_lock);
 	if (err || plan != made)
 		zc_plan_free(made);
-	return err;
-}
-
-/* May this rank still load something? */
-static int zc_plan_admits(struct zc_rank *rank, struct zc_text *why)
-{
-	struct zc_comm *comm = rank->comm;
-	int err = 0;
-
-	spin_lock(&comm->lock);
-	if (comm->error) {
-		zc_text_add(why, "%s", comm->text);
-		err = comm->error;
-	} else if (rank->left) {
-		zc_text_add(why, "it has left the communicator");
-		err = -ESHUTDOWN;
-	}
-	spin_unlock(&comm->lock);
 	return err;
 }
 
@@ -331,14 +399,14 @@ int zc_plan_load(struct zc_rank *rank, struct zcoll_plan_load *args, struct zc_t
 		return -EINVAL;
 	}
 	if (!check) {
-		err = zc_plan_admits(rank, why);
+		err = zc_rank_admits(rank, why);
 		if (err)
 			return err;
 	}
 	image = zc_plan_copy(args, why);
 	if (IS_ERR(image))
 		return PTR_ERR(image);
-	err = zc_plan_check_image(image, args, why);
+	err = zc_plan_check_image(rank->comm, image, args, why);
 	if (!err && !check)
 		return zc_plan_insert(rank->comm, image, &args->number, why);
 	kvfree(image);
@@ -393,7 +461,7 @@ void zc_plans_free(struct zc_comm *comm)
 	xa_destroy(&comm->plans);
 }
 
-/* One step: the outputs are the local inputs, folded */
+/* One step: the outputs are the local inputs, folded, or copied */
 static const struct zcoll_step zc_local_step = {
 	.kind = ZCOLL_STEP_FINAL,
 	.flags = ZCOLL_STEP_FIRST,
@@ -406,28 +474,51 @@ static const struct zcoll_step zc_local_step = {
 	.count = 1,
 };
 
-int __init zc_plan_init(void)
+static struct zc_plan *__init zc_plan_make_local(u32 collective)
 {
 	struct zcoll_plan *image;
 
 	image = kvzalloc(sizeof(*image) + sizeof(zc_local_step), GFP_KERNEL);
 	if (!image)
-		return -ENOMEM;
+		return NULL;
 	image->size = sizeof(*image) + sizeof(zc_local_step);
 	image->version = ZCOLL_PLAN_VERSION;
-	image->collective = ZCOLL_ALLREDUCE;
+	image->collective = collective;
 	image->nodes = 1;
 	image->members = 1;
 	image->segments = 1;
 	image->nsteps = 1;
 	strscpy(image->name, "local", sizeof(image->name));
 	image->steps[0] = zc_local_step;
+	if (collective == ZCOLL_BARRIER) {
+		/* Nothing is final of nothing */
+		image->steps[0].kind = ZCOLL_STEP_GATHER;
+		image->steps[0].flags = 0;
+		image->steps[0].count = 0;
+	}
 	image->id = zc_plan_id(image);
-	zc_plan_local = zc_plan_make(image);
-	return zc_plan_local ? 0 : -ENOMEM;
+	return zc_plan_make(image);
 }
 
 void zc_plan_uninit(void)
 {
-	zc_plan_free(zc_plan_local);
+	u32 i;
+
+	for (i = 1; i < ZCOLL_NR_COLLECTIVES; i++)
+		if (zc_plans_local[i])
+			zc_plan_free(zc_plans_local[i]);
+}
+
+int __init zc_plan_init(void)
+{
+	u32 i;
+
+	for (i = 1; i < ZCOLL_NR_COLLECTIVES; i++) {
+		zc_plans_local[i] = zc_plan_make_local(i);
+		if (!zc_plans_local[i]) {
+			zc_plan_uninit();
+			return -ENOMEM;
+		}
+	}
+	return 0;
 }

@@ -22,7 +22,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "zcoll.h"
+#include "net/net.h"
 
 static struct kmem_cache *zc_rank_cache;
 
@@ -88,15 +88,17 @@ static void zc_rank_died(struct mmu_notifier *notifier, struct mm_struct *mm)
 {
 	struct zc_rank *rank = container_of(notifier, struct zc_rank, notifier);
 	struct zc_comm *comm = rank->comm;
+	struct zc_text text = {};
 
 	if (!comm)
 		return;
 	spin_lock(&comm->lock);
 	if (!rank->left) {
 		zc_rank_leaves(rank);
-		zc_comm_failf(comm, -EOWNERDEAD,
-			      "the process of rank %u ended (exit, kill or exec) without leaving",
-			      rank->rank);
+		zc_text_add(&text, "the process of ");
+		zc_text_add_who(&text, comm, rank->rank);
+		zc_text_add(&text, " ended (exit, kill or exec) without leaving");
+		zc_comm_fail(comm, -EOWNERDEAD, &text);
 	}
 	queue_work(zc_free_wq, &rank->left_work);
 	spin_unlock(&comm->lock);
@@ -185,46 +187,33 @@ static struct zc_rank *zc_rank_make(const struct zcoll_join *args, struct zc_tex
 	return rank;
 }
 
-/* All ranks must be on one node. Return: 0, or a negative errno. */
-static int zc_join_node(const struct zcoll_join *args, u32 *node, struct zc_text *why)
-{
-	u32 __user *map = u64_to_user_ptr(args->node_map);
-	u32 i, other;
-
-	*node = 0;
-	if (!args->node_map)
-		return 0;
-	if (get_user(*node, map)) {
-		zc_text_add(why, "rank %u: node map cannot be read", args->rank);
-		return -EFAULT;
-	}
-	for (i = 1; i < args->nranks; i++) {
-		if (get_user(other, map + i)) {
-			zc_text_add(why, "rank %u: node map cannot be read", args->rank);
-			return -EFAULT;
-		}
-		if (other != *node) {
-			zc_text_add(why, "rank 0 is on node %u, rank %u on node %u: ", *node, i,
-				    other);
-			zc_text_add(why, "this module does one node only");
-			return -EOPNOTSUPP;
-		}
-	}
-	return 0;
-}
-
 static int zc_join_check(const struct zcoll_join *args, struct zc_text *why)
 {
-	if (args->flags || args->__reserved) {
+	bool aggregates = args->flags & ZCOLL_JOIN_AGGREGATE;
+	u32 most = args->nodes > 1 ? ZCOLL_MAX_SIZE : ZCOLL_MAX_RANKS;
+
+	if ((args->flags & ~ZCOLL_JOIN_AGGREGATE) || args->__reserved || args->__reserved2) {
 		zc_text_add(why, "unknown flags, or reserved field not zero");
 		return -EINVAL;
 	}
-	if (!args->nranks || args->nranks > ZCOLL_MAX_RANKS) {
-		zc_text_add(why, "%u ranks, allowed are 1 to %u", args->nranks, ZCOLL_MAX_RANKS);
+	if (args->nodes > ZCOLL_MAX_NODES || (args->nodes > 1 && !args->node_map)) {
+		zc_text_add(why, "%u nodes, allowed are %u, and several need a node map",
+			    args->nodes, ZCOLL_MAX_NODES);
 		return -EINVAL;
 	}
-	if (args->rank >= args->nranks) {
-		zc_text_add(why, "rank %u of %u", args->rank, args->nranks);
+	if (!args->nranks || args->nranks > most) {
+		zc_text_add(why, "%u ranks, allowed are 1 to %u on a node, %u in all",
+			    args->nranks, ZCOLL_MAX_RANKS, ZCOLL_MAX_SIZE);
+		return -EINVAL;
+	}
+	if (aggregates ? args->rank : args->rank >= args->nranks) {
+		zc_text_add(why, "rank %u of %u, or of a node that has none", args->rank,
+			    args->nranks);
+		return -EINVAL;
+	}
+	if (args->node && !aggregates) {
+		zc_text_add(why, "rank %u: its node is told by the map, not by field node",
+			    args->rank);
 		return -EINVAL;
 	}
 	if (args->deadline_ns > ZCOLL_MAX_DEADLINE_NS) {
@@ -236,7 +225,7 @@ static int zc_join_check(const struct zcoll_join *args, struct zc_text *why)
 }
 
 /* Make an endpoint and its file, and let it enter; the file is the caller's */
-static struct file *zc_rank_join(const struct zcoll_join *args, u32 node,
+static struct file *zc_rank_join(const struct zcoll_join *args, struct zc_layout *layout,
 				 struct zc_text *why)
 {
 	struct zc_rank *rank;
@@ -246,6 +235,8 @@ static struct file *zc_rank_join(const struct zcoll_join *args, u32 node,
 	rank = zc_rank_make(args, why);
 	if (IS_ERR(rank))
 		return ERR_CAST(rank);
+	rank->local = layout->local;
+	rank->aggregates = !layout->nlocal;
 	file = anon_inode_getfile("[zcoll]", &zc_endpoint_fops, rank, O_RDWR);
 	if (IS_ERR(file)) {
 		zc_text_add(why, "rank %u: no kernel memory for a file", args->rank);
@@ -253,7 +244,7 @@ static struct file *zc_rank_join(const struct zcoll_join *args, u32 node,
 		return file;
 	}
 	/* The file owns the endpoint from here on */
-	err = zc_comm_enter(rank, args, node, why);
+	err = zc_comm_enter(rank, args, layout, why);
 	if (err)
 		goto out_file;
 	err = rank->worker_wanted ? zc_worker_start(rank) : 0;
@@ -269,6 +260,27 @@ out_file:
 	return ERR_PTR(err);
 }
 
+/* With the layout read. Return: as zc_join() */
+static int zc_join_as(const struct zcoll_join *args, struct zc_layout *layout,
+		      struct zc_text *why)
+{
+	struct file *file;
+	int fd;
+
+	fd = get_unused_fd_flags(O_CLOEXEC);
+	if (fd < 0) {
+		zc_text_add(why, "rank %u: no file descriptor left", args->rank);
+		return fd;
+	}
+	file = zc_rank_join(args, layout, why);
+	if (IS_ERR(file)) {
+		put_unused_fd(fd);
+		return PTR_ERR(file);
+	}
+	fd_install(fd, file);
+	return fd;
+}
+
 /**
  * zc_join - make the caller a rank
  * @args: copied from the caller
@@ -278,27 +290,42 @@ out_file:
  */
 int zc_join(const struct zcoll_join *args, struct zc_text *why)
 {
-	struct file *file;
-	u32 node;
-	int err, fd;
+	struct zc_layout layout = {};
+	int ret;
 
-	err = zc_join_check(args, why);
-	if (!err)
-		err = zc_join_node(args, &node, why);
-	if (err)
-		return err;
-	fd = get_unused_fd_flags(O_CLOEXEC);
-	if (fd < 0) {
-		zc_text_add(why, "rank %u: no file descriptor left", args->rank);
-		return fd;
+	ret = zc_join_check(args, why);
+	if (ret)
+		return ret;
+	ret = zc_layout_read(&layout, args, why);
+	if (!ret)
+		ret = zc_join_as(args, &layout, why);
+	/* What a new communicator has not taken */
+	zc_layout_free(&layout);
+	return ret;
+}
+
+/**
+ * zc_rank_admits - may the owner of an endpoint still set something up?
+ * @rank: the endpoint
+ * @why: gets the text of a failure
+ *
+ * Return: 0, or a negative errno.
+ */
+int zc_rank_admits(struct zc_rank *rank, struct zc_text *why)
+{
+	struct zc_comm *comm = rank->comm;
+	int err = 0;
+
+	spin_lock(&comm->lock);
+	if (comm->error) {
+		zc_text_add(why, "%s", comm->text);
+		err = comm->error;
+	} else if (rank->left) {
+		zc_text_add(why, "it has left the communicator");
+		err = -ESHUTDOWN;
 	}
-	file = zc_rank_join(args, node, why);
-	if (IS_ERR(file)) {
-		put_unused_fd(fd);
-		return PTR_ERR(file);
-	}
-	fd_install(fd, file);
-	return fd;
+	spin_unlock(&comm->lock);
+	return err;
 }
 
 /* An operation waits for this rank, or this rank waits for others */
@@ -308,9 +335,21 @@ static bool zc_rank_needed(struct zc_rank *rank)
 	u32 i;
 
 	for (i = 0; i < ZC_WINDOW; i++)
-		if (comm->ops[i].state == ZC_OP_WAITING)
+		if (comm->ops[i].state == ZC_OP_WAITING ||
+		    (rank->aggregates && zc_op_in_flight(&comm->ops[i])))
 			return true;
 	return rank->inflight;
+}
+
+/* Under zc_comm.lock */
+static void zc_rank_leaves_early(struct zc_rank *rank)
+{
+	struct zc_comm *comm = rank->comm;
+	struct zc_text text = {};
+
+	zc_text_add_who(&text, comm, rank->rank);
+	zc_text_add(&text, " left with operations in flight, the oldest %llu", comm->base);
+	zc_comm_fail(comm, -ESHUTDOWN, &text);
 }
 
 /**
@@ -318,21 +357,25 @@ static bool zc_rank_needed(struct zc_rank *rank)
  * @rank: the endpoint
  *
  * If operations are in flight the communicator is revoked, so that they end
- * quickly: a holder looks between two pieces.
+ * quickly: a holder looks between two pieces. If not, other nodes are told that this one
+ * calls nothing more.
  */
 void zc_rank_leave(struct zc_rank *rank)
 {
 	struct zc_comm *comm = rank->comm;
+	bool last_call = false;
 
 	spin_lock(&comm->lock);
 	if (!rank->left) {
+		last_call = comm->net && !comm->nleft && !comm->error;
 		zc_rank_leaves(rank);
 		if (zc_rank_needed(rank))
-			zc_comm_failf(comm, -ESHUTDOWN,
-				      "rank %u left with operations in flight, the oldest %llu",
-				      rank->rank, comm->base);
+			zc_rank_leaves_early(rank);
 	}
+	last_call = last_call && !comm->error;
 	spin_unlock(&comm->lock);
+	if (last_call)
+		zc_net_leave(comm->net);
 }
 
 /**

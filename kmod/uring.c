@@ -88,27 +88,28 @@ static bool zc_uring_owner_dies(const struct zc_rank *rank)
 static void zc_uring_cancel(struct zc_rank *rank, struct io_uring_cmd *ucmd)
 {
 	u64 seq = zc_uring_pdu(ucmd)->seq;
+	struct zc_sub *sub = zc_rank_sub(rank, seq);
 	struct zc_comm *comm = rank->comm;
 
 	spin_lock(&comm->lock);
-	if (!zc_rank_called(rank, seq) || zc_rank_sub(rank, seq)->ucmd != ucmd)
+	if (!zc_rank_called(rank, seq) || sub->ucmd != ucmd)
 		goto out_unlock;
 	if (zc_uring_owner_dies(rank))
 		zc_comm_failf(comm, -EOWNERDEAD,
-			      "the process of rank %u ended (exit, kill or exec) with all-reduce %llu in flight",
-			      rank->rank, seq);
+			      "the process of rank %u ended (exit, kill or exec) with %s %llu in flight",
+			      rank->rank, zc_collective_name(sub->collective), seq);
 	else
 		zc_comm_failf(comm, -ECANCELED,
-			      "the ring of rank %u was closed, or its thread ended, with all-reduce %llu in flight",
-			      rank->rank, seq);
+			      "the ring of rank %u was closed, or its thread ended, with %s %llu in flight",
+			      rank->rank, zc_collective_name(sub->collective), seq);
 out_unlock:
 	spin_unlock(&comm->lock);
 }
 
-static int zc_uring_allreduce(struct zc_rank *rank, struct io_uring_cmd *ucmd,
-			      unsigned int issue_flags)
+static int zc_uring_call(struct zc_rank *rank, u32 collective, struct io_uring_cmd *ucmd,
+			 unsigned int issue_flags)
 {
-	struct zc_call call = { .ucmd = ucmd };
+	struct zc_call call = { .desc.collective = collective, .ucmd = ucmd };
 	struct file *file;
 	int err;
 
@@ -141,15 +142,13 @@ static int zc_uring_allreduce(struct zc_rank *rank, struct io_uring_cmd *ucmd,
 int zc_uring_cmd(struct io_uring_cmd *ucmd, unsigned int issue_flags)
 {
 	struct zc_rank *rank = ucmd->file->private_data;
+	u32 collective = zc_collective_of(ucmd->cmd_op);
 
 	if (zc_compat_is_cancel(issue_flags)) {
 		zc_uring_cancel(rank, ucmd);
 		return 0;
 	}
-	switch (ucmd->cmd_op) {
-	case ZCOLL_IOC_ALLREDUCE:
-		return zc_uring_allreduce(rank, ucmd, issue_flags);
-	default:
+	if (!collective)
 		return -ENOTTY;
-	}
+	return zc_uring_call(rank, collective, ucmd, issue_flags);
 }

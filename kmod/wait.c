@@ -16,6 +16,7 @@
 #include <linux/sched/signal.h>
 #include <linux/sched/stat.h>
 
+#include "net/net.h"
 #include "zcoll.h"
 
 static uint spin_us = 50;
@@ -85,20 +86,24 @@ bool zc_waiter_stop(const struct zc_waiter *waiter)
 /* Is there something to return with, or to do? */
 static bool zc_waiter_ready(const struct zc_comm *comm, const struct zc_waiter *waiter)
 {
-	return zc_waiter_done(waiter) || READ_ONCE(comm->runnable);
+	return zc_waiter_done(waiter) || (READ_ONCE(comm->ntasks) && !READ_ONCE(comm->error));
 }
 
 /*
  * Poll for a while before sleeping: a sleep and its wake-up cost more than a small
- * operation. Only where nobody else wants the CPU.
+ * operation. Only where nobody else wants the CPU. What other nodes send is taken in
+ * meanwhile, so that it needs no interrupt and no other thread.
  */
-static void zc_waiter_spin(const struct zc_comm *comm, const struct zc_waiter *waiter)
+static void zc_waiter_spin(struct zc_comm *comm, const struct zc_waiter *waiter)
 {
 	u64 until = local_clock() + (u64)READ_ONCE(spin_us) * NSEC_PER_USEC;
 
 	while (!zc_waiter_ready(comm, waiter) && single_task_running() && !need_resched() &&
-	       !signal_pending(current) && local_clock() < until)
+	       !signal_pending(current) && local_clock() < until) {
+		if (comm->net)
+			zc_net_poll(comm->net);
 		cpu_relax();
+	}
 }
 
 static void zc_waiter_sleep(struct zc_comm *comm, struct zc_waiter *waiter)
@@ -121,7 +126,7 @@ static int zc_waiter_give_up(struct zc_comm *comm, struct zc_waiter *waiter, int
 		err = 0;
 	spin_unlock(&comm->lock);
 	/* It may have been called to do work that it now leaves to others */
-	if (READ_ONCE(comm->runnable))
+	if (READ_ONCE(comm->ntasks))
 		wake_up(&comm->workq);
 	return err;
 }
@@ -136,17 +141,17 @@ static int zc_waiter_give_up(struct zc_comm *comm, struct zc_waiter *waiter, int
 int zc_waiter_wait(struct zc_rank *rank, struct zc_waiter *waiter)
 {
 	struct zc_comm *comm = rank->comm;
-	struct zc_op *op;
+	struct zc_task *task;
 
 	while (!zc_waiter_done(waiter)) {
 		if (zc_waiter_late(waiter))
 			return zc_waiter_give_up(comm, waiter, -ETIMEDOUT);
 		if (signal_pending(current))
 			return zc_waiter_give_up(comm, waiter, -ERESTARTSYS);
-		op = zc_work_get(comm);
-		if (op) {
-			zc_work_run(comm, op, waiter);
-			zc_work_put(comm, op);
+		task = zc_work_get(comm);
+		if (task) {
+			zc_work_run(comm, task, waiter);
+			zc_work_put(comm, task);
 			continue;
 		}
 		atomic_inc(&comm->waiters);

@@ -106,7 +106,7 @@ static ktime_t zc_watch_rings(struct zc_comm *comm, ktime_t now)
 
 	if (zc_uring_cancel_known())
 		return again;
-	for (i = 0; i < comm->nranks && !comm->error; i++) {
+	for (i = 0; i < comm->nlocal && !comm->error; i++) {
 		again = min(again, zc_watch_rank(comm, comm->ranks[i], now));
 		spin_unlock(&comm->lock);
 		cond_resched();
@@ -119,12 +119,16 @@ static void zc_watch_expired(struct zc_comm *comm, const struct zc_op *op)
 {
 	struct zc_text text = {};
 
-	zc_text_add(&text, "all-reduce %llu: deadline of rank %u (%llu us) passed; ",
-		    op->seq, op->deadline_rank, div_u64(op->deadline_ns, NSEC_PER_USEC));
+	zc_text_add(&text, "%s %llu: deadline of rank %u (%llu us) passed; ",
+		    zc_collective_name(op->desc.collective), op->seq, op->deadline_rank,
+		    div_u64(op->deadline_ns, NSEC_PER_USEC));
 	if (op->state == ZC_OP_WAITING) {
-		zc_text_add(&text, "%u of %u ranks have called; missing: ", op->arrived,
-			    comm->nranks);
+		zc_text_add_share(&text, comm, op->arrived);
+		zc_text_add(&text, " have called; missing: ");
 		zc_text_add_ranks(&text, comm, op->seq);
+	} else if (comm->nodes > 1) {
+		zc_text_add(&text, "all ranks of node %u have called, ", comm->node);
+		zc_text_add(&text, "others, or the work, are not done");
 	} else {
 		zc_text_add(&text, "all ranks have called, the work is not done");
 	}
@@ -140,7 +144,7 @@ static ktime_t zc_watch_deadlines(struct zc_comm *comm, ktime_t now)
 	for (seq = comm->base; seq < comm->base + ZC_WINDOW; seq++) {
 		struct zc_op *op = zc_comm_op(comm, seq);
 
-		if (op->seq != seq || (op->state != ZC_OP_WAITING && op->state != ZC_OP_RUNNING))
+		if (op->seq != seq || !zc_op_in_flight(op))
 			continue;
 		if (op->deadline <= now) {
 			zc_watch_expired(comm, op);

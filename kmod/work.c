@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who folds.
+ * Who does the work.
  *
- * A unit of a running operation is a row of chunks and a cursor. Holders take chunks
- * with an atomic increment until there are none left; the last holder out tells the
- * engine (run.c), which gives the verdict. Holders are the communicator's kernel
- * workers and callers that wait in the kernel; a user thread that is stopped or
- * computes is never needed.
+ * A task (task.c) is a row of chunks and a cursor. Holders take chunks with an atomic
+ * increment until there are none left; the last holder out ends the task, and does what
+ * the engine wants then (run.c). Holders are the communicator's kernel workers and callers
+ * that wait in the kernel; a user thread that is stopped or computes is never needed.
  *
  * Workers: at most one per local rank, and no more than there are CPUs the ranks
  * may use. Each is made by the rank that joins, takes over its allowed CPUs and its
  * cgroup, so that the work is charged to who wants it, and ends with it: without
  * that rank there is no work.
- *
- * A chunk is folded piece by piece: a piece is one SIMD section (preemption is off
- * in it), and between pieces there is room to schedule and to notice that the
- * communicator has been revoked.
  */
 #include <linux/cgroup.h>
 #include <linux/kthread.h>
@@ -32,75 +27,53 @@ struct zc_worker {
 };
 
 /**
- * zc_work_get - become a holder of the oldest operation that has chunks left
+ * zc_work_get - become a holder of the oldest task that has chunks left
  * @comm: the communicator
  *
- * Return: the operation, to be given to zc_work_put(), or NULL.
+ * Return: the task, to be given to zc_work_put(), or NULL.
  */
-struct zc_op *zc_work_get(struct zc_comm *comm)
+struct zc_task *zc_work_get(struct zc_comm *comm)
 {
-	struct zc_op *found = NULL;
-	u64 seq;
+	struct zc_task *task, *next, *found = NULL;
 
-	if (!READ_ONCE(comm->runnable))
+	if (!READ_ONCE(comm->ntasks))
 		return NULL;
 	spin_lock(&comm->lock);
-	for (seq = comm->base; seq < comm->base + ZC_WINDOW; seq++) {
-		struct zc_op *op = zc_comm_op(comm, seq);
-
-		if (op->state != ZC_OP_RUNNING || op->seq != seq)
-			continue;
-		if (comm->error || atomic64_read(&op->next) >= op->nchunks) {
-			zc_op_not_runnable(comm, op);
-			continue;
+	list_for_each_entry_safe(task, next, &comm->tasks, link) {
+		/* Then fail_work, or the last holder, ends them all */
+		if (comm->error)
+			break;
+		if (atomic64_read(&task->next) < task->nchunks) {
+			task->holders++;
+			found = task;
+			break;
 		}
-		op->holders++;
-		found = op;
-		break;
+		zc_task_unqueue(comm, task);
 	}
 	spin_unlock(&comm->lock);
 	return found;
 }
 
-/* Fold one chunk. Return: false when it was cut short. */
-static bool zc_work_chunk(struct zc_comm *comm, struct zc_op *op, u64 first)
-{
-	u64 end = min(first + op->chunk, op->to);
-
-	while (first < end) {
-		u64 count = min(op->piece, end - first);
-
-		if (READ_ONCE(comm->error))
-			return false;
-		zc_compat_simd_begin();
-		op->fold(op->dst, op->src, comm->nranks, comm->nranks, first, count,
-			 op->stream);
-		zc_compat_simd_end();
-		first += count;
-		cond_resched();
-	}
-	return true;
-}
-
 /**
- * zc_work_run - take and fold chunks until there are none left
+ * zc_work_run - take and carry out chunks until there are none left
  * @comm: the communicator
- * @op: an operation that the caller holds
+ * @task: a task that the caller holds
  * @waiter: what the caller would rather return for, or NULL
  *
  * A caller that stops early leaves chunks behind; see zc_work_put().
  */
-void zc_work_run(struct zc_comm *comm, struct zc_op *op, const struct zc_waiter *waiter)
+void zc_work_run(struct zc_comm *comm, struct zc_task *task, const struct zc_waiter *waiter)
 {
 	bool worker = current->flags & PF_KTHREAD;
-	u64 chunk, done = 0;
+	u64 chunk = task->op->chunk, done = 0, at;
 
-	while (!(waiter ? zc_waiter_stop(waiter) : fatal_signal_pending(current))) {
-		chunk = atomic64_fetch_inc(&op->next);
-		if (chunk >= op->nchunks)
+	while (!READ_ONCE(comm->error) &&
+	       !(waiter ? zc_waiter_stop(waiter) : fatal_signal_pending(current))) {
+		at = atomic64_fetch_inc(&task->next);
+		if (at >= task->nchunks)
 			break;
-		if (!zc_work_chunk(comm, op, op->from + chunk * op->chunk))
-			break;
+		at *= chunk;
+		zc_exec(comm, task, at, min(chunk, task->elements - at));
 		done++;
 	}
 	atomic64_add(done, worker ? &comm->work_pieces : &comm->help_pieces);
@@ -109,33 +82,31 @@ void zc_work_run(struct zc_comm *comm, struct zc_op *op, const struct zc_waiter 
 /**
  * zc_work_put - stop being a holder
  * @comm: the communicator
- * @op: an operation that the caller holds
+ * @task: a task that the caller holds
  *
- * The last holder of an operation whose chunks are all done, or that must not go
- * on, tells the engine. One that leaves chunks behind calls workers.
+ * The last holder of a task whose chunks are all done, or that must not go on, ends
+ * it. One that leaves chunks behind calls workers.
  */
-void zc_work_put(struct zc_comm *comm, struct zc_op *op)
+void zc_work_put(struct zc_comm *comm, struct zc_task *task)
 {
-	bool ended;
 	u64 left;
 
 	spin_lock(&comm->lock);
-	left = op->nchunks - min_t(u64, atomic64_read(&op->next), op->nchunks);
-	if (!left)
-		zc_op_not_runnable(comm, op);
-	ended = !--op->holders && (!left || comm->error);
-	if (ended) {
-		zc_run_unit_done(comm, op);
+	left = task->nchunks - min_t(u64, atomic64_read(&task->next), task->nchunks);
+	if (!left || comm->error)
+		zc_task_unqueue(comm, task);
+	if (!--task->holders && (!left || comm->error)) {
+		zc_task_end(comm, task);
 		zc_run(comm, ZC_NO_SEQ, false);
 		return;
 	}
 	spin_unlock(&comm->lock);
 	if (left)
-		wake_up_nr(&comm->workq, min_t(u64, left, comm->nranks));
+		wake_up_nr(&comm->workq, min_t(u64, left, max(comm->nlocal, 1U)));
 }
 
 /**
- * zc_work_kick - call holders for an operation that has become runnable
+ * zc_work_kick - call holders for a task that has been queued
  * @comm: the communicator
  * @nchunks: chunks it has
  * @caller_helps: the caller is about to become one
@@ -146,7 +117,7 @@ void zc_work_put(struct zc_comm *comm, struct zc_op *op)
  */
 void zc_work_kick(struct zc_comm *comm, u64 nchunks, bool caller_helps)
 {
-	u32 wanted = min_t(u64, nchunks, comm->nranks) - caller_helps;
+	u32 wanted = min_t(u64, nchunks, max(comm->nlocal, 1U)) - caller_helps;
 	u32 helpers = min_t(u32, wanted, atomic_read(&comm->waiters));
 
 	if (helpers)
@@ -159,18 +130,18 @@ static int zc_worker_fn(void *data)
 {
 	struct zc_worker *worker = data;
 	struct zc_comm *comm = worker->comm;
-	struct zc_op *op;
+	struct zc_task *task;
 
 	/* Here, for what made this thread may have set others */
 	set_cpus_allowed_ptr(current, worker->cpus);
 	while (!kthread_should_stop()) {
-		op = NULL;
-		wait_event_idle_exclusive(comm->workq, (op = zc_work_get(comm)) ||
+		task = NULL;
+		wait_event_idle_exclusive(comm->workq, (task = zc_work_get(comm)) ||
 					  kthread_should_stop());
-		if (!op)
+		if (!task)
 			continue;
-		zc_work_run(comm, op, NULL);
-		zc_work_put(comm, op);
+		zc_work_run(comm, task, NULL);
+		zc_work_put(comm, task);
 	}
 	return 0;
 }

@@ -4,7 +4,12 @@
  *
  * Vocabulary
  *
- *   communicator   the ranks that do operations together: struct zc_comm
+ *   communicator   the ranks that do operations together; here, those on this node:
+ *                  struct zc_comm
+ *   node           the ranks of a communicator in one kernel, or a part of them: with fabric
+ *                  "loop" a kernel holds several nodes, each a struct zc_comm. A node without
+ *                  ranks only aggregates
+ *   local index    number of a rank among those of its node, by which tables go
  *   endpoint       one rank of a communicator, and its file: struct zc_rank
  *   operation      what all ranks call together, named by a sequence number:
  *                  struct zc_op, in the slot seq % ZC_WINDOW of its communicator
@@ -12,8 +17,11 @@
  *                  seq % ZC_WINDOW of its endpoint
  *   buffer         a pinned range of user memory: struct zc_buf
  *   plan           how the nodes do an operation, a table: struct zc_plan
- *   holder         a thread that folds pieces of a running operation: a kernel
- *                  worker, or a caller that waits and helps
+ *   task           a unit of a running operation (engine/engine.h) that is to be carried
+ *                  out here: struct zc_task
+ *   holder         a thread that carries out pieces of a task: a kernel worker, or a
+ *                  caller that waits and helps
+ *   net            how the nodes of a communicator reach each other: net/net.h
  *   verdict        the result of an operation, given to each submission once
  *
  * Lifetimes
@@ -28,9 +36,9 @@
  *   submission from PENDING to DONE under zc_comm.lock completes it, and touches
  *   neither the submission nor the endpoint after that.
  *
- * Locking order: zc_comms_lock -> zc_comm.lock. Under io_uring's own lock (issue
- * and cancel of commands) only zc_comm.lock is taken. All are taken in process
- * context only.
+ * Locking order: zc_comms_lock -> zc_net.poll_lock -> zc_comm.lock. Under io_uring's own
+ * lock (issue and cancel of commands) only the last two are taken, poll_lock by trylock. All are
+ * taken in process context only.
  */
 #ifndef ZCOLL_KMOD_H
 #define ZCOLL_KMOD_H
@@ -52,6 +60,7 @@
 
 #include <uapi/linux/zcoll.h>
 
+#include "desc.h"
 #include "engine/engine.h"
 #include "engine/fold.h"
 
@@ -68,7 +77,10 @@ struct io_uring_cmd;
 struct pid;
 struct task_struct;
 struct zc_comm;
+struct zc_inbox;
+struct zc_net;
 struct zc_rank;
+struct zc_region;
 struct zc_waiter;
 struct zc_worker;
 
@@ -82,6 +94,8 @@ struct zc_text {
 
 __printf(2, 3) void zc_text_add(struct zc_text *text, const char *fmt, ...);
 void zc_text_add_ranks(struct zc_text *text, struct zc_comm *comm, u64 seq);
+void zc_text_add_share(struct zc_text *text, const struct zc_comm *comm, u32 n);
+void zc_text_add_who(struct zc_text *text, const struct zc_comm *comm, u32 rank);
 int zc_text_to_user(const char *text, u64 addr, u32 len);
 
 /* ---- buf.c: pinned memory ---- */
@@ -96,6 +110,7 @@ int zc_text_to_user(const char *text, u64 addr, u32 len);
  * @charged: counted in mm->pinned_vm
  * @base: kernel address of the first page
  * @vmapped: @base is a mapping of our own, not the direct map
+ * @region: for the network, NULL: not needed. Made before others see the buffer
  */
 struct zc_buf {
 	struct kref ref;
@@ -106,9 +121,10 @@ struct zc_buf {
 	bool charged;
 	bool vmapped;
 	void *base;
+	struct zc_region *region;
 };
 
-struct zc_buf *zc_buf_pin(u64 addr, u64 len, struct zc_text *why);
+struct zc_buf *zc_buf_pin(u64 addr, u64 len, struct zc_net *net, struct zc_text *why);
 void zc_buf_put(struct zc_buf *buf);
 
 static inline void *zc_buf_kaddr(const struct zc_buf *buf, u64 offset)
@@ -121,8 +137,10 @@ static inline void *zc_buf_kaddr(const struct zc_buf *buf, u64 offset)
 /**
  * struct zc_plan - a plan that has been checked at this node
  * @ref: its number, and operations that follow it
- * @number: its name in the communicator, 0: the built-in one
+ * @number: its name in the communicator, 0: a built-in one
  * @loads: times it was loaded and not unloaded; under zc_comm.plans_lock
+ * @checked: of a collective with a root, on several nodes: bit v is set when it has been
+ *	checked for this node having the number v, which the root tells; else NULL
  * @prog: the plan, and what the engine needs of it
  * @room: of @prog
  */
@@ -130,87 +148,141 @@ struct zc_plan {
 	refcount_t ref;
 	u32 number;
 	u32 loads;
+	unsigned long *checked;
 	struct zc_prog prog;
 	u32 room[];
 };
-
-extern struct zc_plan *zc_plan_local;
 
 int zc_plan_load(struct zc_rank *rank, struct zcoll_plan_load *args, struct zc_text *why);
 int zc_plan_unload(struct zc_comm *comm, u32 number);
 void zc_plans_init(struct zc_comm *comm);
 void zc_plans_free(struct zc_comm *comm);
-struct zc_plan *zc_plan_get(struct zc_comm *comm, u32 number);
+struct zc_plan *zc_plan_get(struct zc_comm *comm, u32 number, u32 collective);
+struct zc_plan *zc_plan_get_by_id(struct zc_comm *comm, u64 id);
+int zc_plan_check_root(struct zc_comm *comm, struct zc_plan *plan, u32 root,
+		       struct zc_text *why);
 void zc_plan_put(struct zc_comm *comm, struct zc_plan *plan);
 int zc_plan_init(void);
 void zc_plan_uninit(void);
+
+/* ---- desc.c: what is called ---- */
+
+const char *zc_collective_name(u32 collective);
+u32 zc_collective_of(u32 ioctl);
+bool zc_collective_reduces(u32 collective);
+bool zc_collective_rooted(u32 collective);
+int zc_desc_check(const struct zc_comm *comm, const struct zc_desc *desc, struct zc_text *why);
+int zc_desc_fits_plan(const struct zc_comm *comm, const struct zc_desc *desc,
+		      const struct zc_plan *plan, struct zc_text *why);
+u64 zc_desc_inputs(const struct zc_comm *comm, const struct zc_desc *desc, u32 rank);
+u64 zc_desc_outputs(const struct zc_comm *comm, const struct zc_desc *desc, u32 rank);
+bool zc_desc_differs(const struct zc_desc *a, const struct zc_desc *b);
+void zc_desc_add_differences(struct zc_text *text, const struct zc_desc *a,
+			     const struct zc_desc *b);
 
 /* ---- op.c: operations ---- */
 
 enum zc_op_state {
 	ZC_OP_FREE,		/* no rank has called it */
-	ZC_OP_WAITING,		/* ranks are missing */
-	ZC_OP_RUNNING,		/* all have called; holders fold */
-	ZC_OP_DONE,		/* verdict known; the slot is kept for status */
+	ZC_OP_WAITING,		/* local ranks are missing */
+	ZC_OP_STARTING,		/* all have called; memory for it is being found */
+	ZC_OP_RUNNING,		/* the engine has it */
+	ZC_OP_ENDING,		/* verdict known; what it holds is being given back */
+	ZC_OP_DONE,		/* the slot is kept for status */
 };
+
+/* Room for the messages and landings of an operation, by step and unit */
+#define ZC_OP_HASH 16
 
 /**
  * struct zc_op - an operation
  * @seq: its sequence number
  * @state: enum zc_op_state
- * @result: verdict, when DONE
- * @first_rank: the first rank that called; others are compared with its @desc
- * @arrived: ranks that have called
- * @inplace: of @arrived, those whose input is their output
- * @holders: threads that fold pieces of it now
- * @runnable: counted in zc_comm.runnable
- * @unit_open: the engine waits for @unit to be done
+ * @result: verdict, when ENDING or DONE
+ * @arrived: local ranks that have called
+ * @inplace: of @arrived, those whose input and output share memory
+ * @bytes: of all inputs and outputs of @arrived
  * @stream: write past the caches
- * @desc: the call of @first_rank
+ * @desc: what is called; others are compared with it
+ * @heard: another node's description of it has come, from @heard_from
+ * @heard_from: see @heard
+ * @theirs: that description
  * @deadline: CLOCK_MONOTONIC ns, the earliest of all ranks', or KTIME_MAX
  * @deadline_ns: that deadline as it was given
  * @deadline_rank: who gave it
  * @plan: what the engine runs
- * @unit: the engine's unit that is being folded
- * @from: its first element
- * @to: one past its last element
- * @chunk: elements of a chunk, the unit of the cursor
+ * @esize: bytes of an element
+ * @elements: elements of the whole: what the plan's segments are cut from
+ * @geo: where the segments begin
+ * @starts: memory of @geo.starts, or NULL
+ * @slice: as in struct zc_op_desc
+ * @eager: elements of a unit that goes in a message, at most
+ * @v: this node's number in the plan
+ * @outputs: the node has outputs for all segments, and the accumulation is in that of @lead
+ * @lead: local index of the rank whose output holds the accumulation
+ * @fold: the operator's loop; NULL: nothing is reduced
+ * @partial: the same without the last division of an average
+ * @copy: a loop that copies bytes
+ * @width: bytes that are read and written for each element, in all buffers together
+ * @chunk: elements of a chunk, the unit of a task's cursor
  * @piece: elements of a piece, the unit of a SIMD section
- * @nchunks: number of chunks
- * @next: cursor: the next chunk to take
- * @fold: the loop
- * @src: kernel addresses of the inputs, by rank
- * @dst: kernel addresses of the outputs, by rank
+ * @src: kernel addresses of the inputs, by local index; NULL: it has none
+ * @dst: kernel addresses of the outputs, likewise
+ * @in: regions and offsets of the inputs, by local index, with several nodes
+ * @out: likewise of the outputs
+ * @room: kernel memory for slots, accumulation, scratch places and staging, or NULL
+ * @places: where in @room is what (place.h)
+ * @inboxes: messages with payload that wait, by step and unit
+ * @landings: where to write what, by step and unit
  *
- * All fields are written under zc_comm.lock, but @next (atomic). A holder reads the
- * fields that are constant while there are holders without it.
+ * All fields are written under zc_comm.lock, or while the operation is STARTING by who
+ * starts it. What does not change while it is RUNNING is read without.
  */
 struct zc_op {
 	u64 seq;
 	enum zc_op_state state;
 	s32 result;
-	u32 first_rank;
 	u32 arrived;
 	u32 inplace;
-	u32 holders;
-	bool runnable;
-	bool unit_open;
+	u64 bytes;
 	bool stream;
-	struct zcoll_cmd desc;
+	struct zc_desc desc;
+	bool heard;
+	u32 heard_from;
+	struct zc_desc theirs;
 	ktime_t deadline;
 	u64 deadline_ns;
 	u32 deadline_rank;
 	struct zc_plan *plan;
-	u64 unit;
-	u64 from;
-	u64 to;
+	u32 esize;
+	u64 elements;
+	struct zc_geometry geo;
+	u64 *starts;
+	u64 slice;
+	u64 eager;
+	u32 v;
+	bool outputs;
+	u32 lead;
+	zc_fold_fn fold;
+	zc_fold_fn partial;
+	zc_fold_fn copy;
+	u32 width;
 	u64 chunk;
 	u64 piece;
-	u64 nchunks;
-	atomic64_t next;
-	zc_fold_fn fold;
 	const void **src;
 	void **dst;
+	struct zc_memory *in;
+	struct zc_memory *out;
+	struct zc_region *room;
+	struct zc_places *places;
+	struct hlist_head inboxes[ZC_OP_HASH];
+	struct hlist_head landings[ZC_OP_HASH];
+};
+
+/* A place in memory that the network can reach */
+struct zc_memory {
+	struct zc_region *region;
+	u64 offset;
 };
 
 enum zc_sub_state {
@@ -221,15 +293,17 @@ enum zc_sub_state {
 
 /**
  * struct zc_sub - one rank's call of an operation
+ * @collective: what it calls
  * @cmd: the call
  * @state: enum zc_sub_state
  * @result: verdict, when DONE
  * @collected: a blocking call has returned the verdict
- * @send: pinned input, NULL if count is 0
+ * @send: pinned input, NULL: it has none
  * @recv: pinned output, likewise
  * @ucmd: the io_uring command to complete, NULL for a blocking call
  */
 struct zc_sub {
+	u32 collective;
 	struct zcoll_cmd cmd;
 	enum zc_sub_state state;
 	s32 result;
@@ -241,7 +315,11 @@ struct zc_sub {
 
 /* One rank's call, checked, its memory pinned, on its way into an operation */
 struct zc_call {
+	struct zc_desc desc;	/* its collective is set first, the rest from @cmd */
 	struct zcoll_cmd cmd;
+	bool inplace;
+	u64 send_bytes;
+	u64 recv_bytes;
 	struct zc_plan *plan;
 	struct zc_buf *send;
 	struct zc_buf *recv;
@@ -250,26 +328,70 @@ struct zc_call {
 };
 
 int zc_op_submit(struct zc_rank *rank, struct zc_call *call, struct zc_text *why);
+void zc_op_described(struct zc_comm *comm, u32 node, u64 seq, const struct zc_desc *desc);
+u64 zc_op_fingerprint(const struct zc_comm *comm, const struct zc_op *op);
 void zc_op_conclude(struct zc_comm *comm, struct zc_op *op, int result);
 void zc_op_deliver(struct zc_comm *comm, u64 seq, int result);
-void zc_op_not_runnable(struct zc_comm *comm, struct zc_op *op);
 bool zc_op_is_small(const struct zc_comm *comm, const struct zc_op *op);
 void zc_op_fail_fn(struct work_struct *work);
+
+/* ---- prepare.c: laying operations out ---- */
+
+int zc_place_prepare(struct zc_comm *comm, struct zc_op *op, struct zc_text *why);
+void zc_place_release(struct zc_comm *comm, struct zc_op *op);
+void zc_places_free(struct zc_comm *comm);
 
 /* ---- run.c: the engine's host ---- */
 
 #define ZC_NO_SEQ U64_MAX
 
-size_t zc_run_size(void);
-struct zc_engine *zc_run_init(void *room);
-void zc_run_submit(struct zc_comm *comm, struct zc_op *op);
-void zc_run_unit_done(struct zc_comm *comm, struct zc_op *op);
-bool zc_run(struct zc_comm *comm, u64 own, bool helps) __releases(&comm->lock);
+struct zc_engine_config zc_run_config(const struct zc_comm *comm);
+void zc_run_start(struct zc_comm *comm, struct zc_op *op, bool blocking);
+void zc_run(struct zc_comm *comm, u64 own, bool helps) __releases(&comm->lock);
+void zc_run_done(struct zc_comm *comm, const struct zc_action *action);
+void zc_run_check(struct zc_comm *comm);
+
+/* ---- task.c: units that are carried out here ---- */
+
+/**
+ * struct zc_task - a unit that is to be carried out
+ * @link: in zc_comm.tasks while there are chunks nobody has taken, or in .free_tasks
+ * @op: its operation
+ * @action: what the engine asks for
+ * @box: the message it folds or delivers, where units go in messages; else NULL
+ * @elements: elements of the unit
+ * @nchunks: chunks
+ * @next: cursor: the next chunk to take
+ * @holders: threads that carry out chunks of it now
+ * @queued: in zc_comm.tasks
+ *
+ * Under zc_comm.lock, but @next (atomic) and what is constant while there are holders.
+ */
+struct zc_task {
+	struct list_head link;
+	struct zc_op *op;
+	struct zc_action action;
+	struct zc_inbox *box;
+	u64 elements;
+	u64 nchunks;
+	atomic64_t next;
+	u32 holders;
+	bool queued;
+};
+
+size_t zc_tasks_size(const struct zc_comm *comm);
+int zc_tasks_init(struct zc_comm *comm);
+void zc_tasks_free(struct zc_comm *comm);
+struct zc_task *zc_task_begin(struct zc_comm *comm, const struct zc_action *action);
+void zc_task_queue(struct zc_comm *comm, struct zc_task *task);
+void zc_task_unqueue(struct zc_comm *comm, struct zc_task *task);
+void zc_task_end(struct zc_comm *comm, struct zc_task *task);
+void zc_tasks_drop(struct zc_comm *comm);
 
 /* ---- call.c: one rank's call, from checking to waiting ---- */
 
 int zc_call_prepare(struct zc_rank *rank, struct zc_call *call);
-void *zc_call_address(const struct zc_buf *buf, u32 handle, u64 where);
+u64 zc_call_offset(const struct zc_buf *buf, u32 handle, u64 where);
 int zc_call_submit(struct zc_rank *rank, struct zc_call *call);
 int zc_call_blocking(struct zc_rank *rank, struct zc_call *call);
 int zc_call_wait(struct zc_rank *rank, u64 seq, u64 *timeout_ns, s32 *result);
@@ -311,6 +433,8 @@ struct zc_reject {
  * struct zc_rank - an endpoint
  * @comm: its communicator
  * @rank: its number
+ * @local: its local index
+ * @aggregates: it is no rank: ZCOLL_JOIN_AGGREGATE
  * @left: it has left, or its process has ended: no new submissions
  * @exited: it is out of its communicator; of the releasing path
  * @inflight: submissions PENDING
@@ -341,6 +465,8 @@ struct zc_reject {
 struct zc_rank {
 	struct zc_comm *comm;
 	u32 rank;
+	u32 local;
+	bool aggregates;
 	bool left;
 	bool exited;
 	bool worker_wanted;
@@ -373,9 +499,20 @@ struct zc_rank {
  * @ref: endpoints that have not let go
  * @key: its name
  * @uid: who may join
- * @nranks: ranks
- * @node: the node number all of them have in the node map
- * @njoined: ranks that have joined, also those that have gone since
+ * @nranks: ranks of all nodes
+ * @nlocal: ranks of this node; 0: it only aggregates
+ * @nodes: nodes
+ * @members: of these, the first so many have ranks
+ * @node: this one
+ * @number: as the ranks call it: @node, or any number if it is the only one
+ * @map: node of each rank; NULL: one node
+ * @locals: rank by local index, rising
+ * @order: ranks node by node, those of a node rising; NULL: they are so by themselves.
+ *	What a block collective's elements are, they are in this order
+ * @begins: @nodes + 1 numbers: ranks of the nodes before it
+ * @blocks: ranks lie on nodes in blocks of one power of two, only the last is shorter: the
+ *	fixed tree over all ranks is one of the nodes' trees
+ * @njoined: local ranks that have joined, also those that have gone since
  * @nmembers: endpoints that are in it, under zc_comms_lock
  * @nleft: ranks that have left
  * @first_left: the first of them
@@ -384,10 +521,16 @@ struct zc_rank {
  * @text: why
  * @base: oldest unfinished sequence number
  * @engine: carries out the operations' plans
+ * @net: network, NULL: one node
  * @ops: operations
- * @runnable: operations that have chunks nobody has taken
+ * @tasks: those that have chunks nobody has taken, oldest first
+ * @free_tasks: unused ones
+ * @ntasks: number of @tasks, also read without the lock
+ * @task_room: memory of all
  * @addresses: room for the operations' @src and @dst
- * @ranks: endpoints by rank, NULL: has not joined or has closed
+ * @memories: room for the operations' @in and @out
+ * @ranks: endpoints by local index, NULL: has not joined or has closed
+ * @aggregator: the endpoint of a node that only aggregates
  * @waitq: callers that wait for verdicts or work, exclusively
  * @pollq: poll(), and ranks that leave
  * @waiters: callers that wait, awake or not, and will help
@@ -408,6 +551,7 @@ struct zc_rank {
  * @ops_failed: likewise
  * @ops_inline: likewise
  * @bytes_folded: likewise
+ * @bytes_copied: likewise
  * @work_pieces: likewise
  * @help_pieces: likewise
  */
@@ -417,7 +561,16 @@ struct zc_comm {
 	u8 key[16];
 	kuid_t uid;
 	u32 nranks;
+	u32 nlocal;
+	u32 nodes;
+	u32 members;
 	u32 node;
+	u32 number;
+	u32 *map;
+	u32 *locals;
+	u32 *order;
+	u32 *begins;
+	bool blocks;
 	u32 njoined;
 	u32 nmembers;
 	u32 nleft;
@@ -427,10 +580,16 @@ struct zc_comm {
 	char text[ZCOLL_TEXT_MAX];
 	u64 base;
 	struct zc_engine *engine;
+	struct zc_net *net;
 	struct zc_op ops[ZC_WINDOW];
-	u32 runnable;
+	struct list_head tasks;
+	struct list_head free_tasks;
+	u32 ntasks;
+	struct zc_task *task_room;
 	void **addresses;
+	struct zc_memory *memories;
 	struct zc_rank **ranks;
+	struct zc_rank *aggregator;
 	wait_queue_head_t waitq;
 	wait_queue_head_t pollq;
 	atomic_t waiters;
@@ -450,11 +609,13 @@ struct zc_comm {
 	u64 ops_failed;
 	u64 ops_inline;
 	atomic64_t bytes_folded;
+	atomic64_t bytes_copied;
 	atomic64_t work_pieces;
 	atomic64_t help_pieces;
 };
 
 int zc_join(const struct zcoll_join *args, struct zc_text *why);
+int zc_rank_admits(struct zc_rank *rank, struct zc_text *why);
 void zc_rank_leave(struct zc_rank *rank);
 int zc_rank_settle(struct zc_rank *rank);
 void zc_rank_release(struct zc_rank *rank);
@@ -462,10 +623,47 @@ bool zc_process_ends(struct task_struct *task);
 int zc_rank_init(void);
 void zc_rank_uninit(void);
 
+/* ---- layout.c: which rank is on which node ---- */
+
+/**
+ * struct zc_layout - who is where, as the joining rank says
+ * @nlocal: as in struct zc_comm, like the following; the memory goes to the communicator
+ *	that is made of it
+ * @nodes: likewise
+ * @members: likewise
+ * @node: likewise
+ * @number: likewise
+ * @map: likewise
+ * @locals: likewise
+ * @order: likewise
+ * @begins: likewise
+ * @blocks: likewise
+ * @local: the joining rank's local index
+ * @fabric: what the nodes are to be connected by
+ */
+struct zc_layout {
+	u32 nlocal;
+	u32 nodes;
+	u32 members;
+	u32 node;
+	u32 number;
+	u32 *map;
+	u32 *locals;
+	u32 *order;
+	u32 *begins;
+	bool blocks;
+	u32 local;
+	char fabric[256];
+};
+
+int zc_layout_read(struct zc_layout *layout, const struct zcoll_join *args,
+		   struct zc_text *why);
+void zc_layout_free(struct zc_layout *layout);
+
 /* ---- comm.c: communicators ---- */
 
-int zc_comm_enter(struct zc_rank *rank, const struct zcoll_join *args, u32 node,
-		  struct zc_text *why);
+int zc_comm_enter(struct zc_rank *rank, const struct zcoll_join *args,
+		  struct zc_layout *layout, struct zc_text *why);
 void zc_comm_exit(struct zc_rank *rank);
 void zc_comm_unenter(struct zc_rank *rank);
 void zc_comm_put(struct zc_comm *comm);
@@ -480,6 +678,13 @@ static inline struct zc_op *zc_comm_op(struct zc_comm *comm, u64 seq)
 static inline struct zc_sub *zc_rank_sub(struct zc_rank *rank, u64 seq)
 {
 	return &rank->subs[seq % ZC_WINDOW];
+}
+
+/* Has it been called, and has no verdict yet? */
+static inline bool zc_op_in_flight(const struct zc_op *op)
+{
+	return op->state == ZC_OP_WAITING || op->state == ZC_OP_STARTING ||
+	       op->state == ZC_OP_RUNNING;
 }
 
 /* Has this rank called the operation, which is not forgotten? Under zc_comm.lock. */
@@ -500,11 +705,16 @@ static inline void zc_rejects_forget(struct zc_rank *rank, u64 seq)
 			rank->rejects[i].error = 0;
 }
 
-/* ---- work.c: who folds ---- */
+/* ---- exec.c: carrying out ---- */
 
-struct zc_op *zc_work_get(struct zc_comm *comm);
-void zc_work_run(struct zc_comm *comm, struct zc_op *op, const struct zc_waiter *waiter);
-void zc_work_put(struct zc_comm *comm, struct zc_op *op);
+void zc_exec(struct zc_comm *comm, struct zc_task *task, u64 first, u64 count);
+bool zc_exec_is_void(struct zc_comm *comm, const struct zc_action *action);
+
+/* ---- work.c: who does it ---- */
+
+struct zc_task *zc_work_get(struct zc_comm *comm);
+void zc_work_run(struct zc_comm *comm, struct zc_task *task, const struct zc_waiter *waiter);
+void zc_work_put(struct zc_comm *comm, struct zc_task *task);
 void zc_work_kick(struct zc_comm *comm, u64 nchunks, bool caller_helps);
 int zc_worker_start(struct zc_rank *rank);
 void zc_worker_stop(struct zc_rank *rank);
@@ -532,6 +742,10 @@ bool zc_uring_cancel_known(void);
 extern const struct file_operations zc_endpoint_fops;
 
 void zc_rank_forget_buffer(struct zc_rank *rank, struct zc_buf *buf);
+
+/* ---- status.c ---- */
+
+int zc_status(struct zc_rank *rank, struct zcoll_status *args);
 
 /* ---- main.c ---- */
 

@@ -33,8 +33,8 @@
  * one.
  *
  * The same 80-byte struct zcoll_cmd is given to a blocking ioctl
- * (ZCOLL_IOC_ALLREDUCE) or to io_uring (IORING_OP_URING_CMD with cmd_op =
- * ZCOLL_IOC_ALLREDUCE): in place in the SQE of a ring made with
+ * (ZCOLL_IOC_ALLREDUCE ... ZCOLL_IOC_BARRIER) or to io_uring (IORING_OP_URING_CMD
+ * with that number as cmd_op): in place in the SQE of a ring made with
  * IORING_SETUP_SQE128, or through a struct zcoll_cmd_ptr in the SQE of an
  * ordinary ring. The result is 0 or a negative errno; it is given only when
  * nothing touches the operation's buffers any more.
@@ -43,6 +43,40 @@
  * sequence number is not used up, and the call may be repeated, corrected. All
  * failures after that revoke the communicator: all its pending operations end
  * with the error that caused it, and later calls get the same error.
+ *
+ * DOC: Collectives
+ *
+ * Which operation a command is, its number says; struct zcoll_cmd is the same for all.
+ * With n ranks, c = zcoll_cmd.count and r the caller's rank, a rank's input and output
+ * have so many elements:
+ *
+ * ==============  ==============  ==============  ==================================
+ * number          input           output          result
+ * ==============  ==============  ==============  ==================================
+ * ALLREDUCE       c               c               reduction of all inputs
+ * REDUCE_SCATTER  n * c           c               block r of that reduction
+ * ALLGATHER       c               n * c           block i is the input of rank i
+ * BROADCAST       c, root only    c               the root's input
+ * REDUCE          c               c, root only    reduction of all inputs
+ * BARRIER         none            none            all have called
+ * ==============  ==============  ==============  ==================================
+ *
+ * What a rank does not have is not looked at. In place: ALLREDUCE, BROADCAST and REDUCE
+ * with input and output the same (at the root); ALLGATHER with the input being block r of
+ * the output; REDUCE_SCATTER with the output being block r of the input. Other overlaps are
+ * refused.
+ *
+ * The order of reduction over the ranks of a node is the fixed tree of
+ * Documentation/numerics. Over nodes it is the plan's, unless ZCOLL_CMD_REPRODUCIBLE is set.
+ *
+ * DOC: Several nodes
+ *
+ * The ranks of a node share one communicator in its kernel, and the node is what takes
+ * part in a plan. At ZCOLL_IOC_JOIN each rank says which rank is on which node, and how
+ * this node is to be reached is asked by ZCOLL_IOC_ADDRESS; the library takes the addresses
+ * to all nodes, and ZCOLL_IOC_PEERS gives them to the kernel, once a node. Nodes connect when an
+ * operation's plan first has them meet. A node connects to those only that prove to know the
+ * communicator's key.
  *
  * DOC: Extensible structs
  *
@@ -61,13 +95,18 @@
  * -EPERM                not the address space that joined; or, at join, another
  *                       user's communicator
  * -EOPNOTSUPP           known but not possible here: type with operator, plan of
- *                       another collective, more than one node, memory that is
- *                       neither anonymous, shmem nor hugetlb
+ *                       another collective, a reproducible result with this plan or
+ *                       these nodes, memory that is neither anonymous, shmem nor hugetlb
  * -EBUSY                join: the rank is taken
  * -EPROTO               join: size or node map differ from the others';
  *                       operation: descriptors differ (revokes)
  * -ENOENT               no such buffer handle or plan, or operation that this rank
  *                       submitted
+ * -ENODEV               join: no such fabric, or no device for it
+ * -ENOTCONN             several nodes, and ZCOLL_IOC_PEERS has not been called
+ * -EHOSTUNREACH         a node cannot be connected to (revokes)
+ * -EHOSTDOWN            a node does not answer any more (revokes)
+ * -EKEYREJECTED         a node does not know the key (revokes)
  * -ERANGE               range leaves the registered buffer
  * -EOVERFLOW            count times element size, or address plus length, wraps
  * -EEXIST               sequence number already used by this rank
@@ -81,8 +120,8 @@
  * -ECANCELED            cancelled or aborted by a rank, or its ring went away
  *                       (revokes)
  * -EOWNERDEAD           a rank's process died or called exec (revokes)
- * -ESHUTDOWN            a rank left while others still needed it (revokes); or
- *                       this rank has left
+ * -ESHUTDOWN            a rank, or another node, left while others still needed it
+ *                       (revokes); or this rank has left
  * -EINTR                interrupted by a signal; the operation goes on, and the
  *                       same call, or ZCOLL_IOC_WAIT, picks it up again
  * ====================  ======================================================
@@ -155,6 +194,9 @@
 
 /* Upper bounds of the ABI; a kernel may allow less, see struct zcoll_info */
 #define ZCOLL_MAX_RANKS		1024	/* ranks of a communicator on one node */
+#define ZCOLL_MAX_NODES		4096	/* nodes of a communicator */
+#define ZCOLL_MAX_SIZE		(1U << 18)	/* ranks of a communicator on all nodes */
+#define ZCOLL_ADDRESS_MAX	256	/* bytes of a node's address */
 #define ZCOLL_MAX_WINDOW	32	/* operations in flight on a communicator */
 #define ZCOLL_TEXT_MAX		256	/* bytes of an error text with its NUL */
 #define ZCOLL_MAX_DEADLINE_NS	(86400ULL * 1000000000ULL)	/* one day */
@@ -163,6 +205,7 @@
 /* zcoll_info.features */
 #define ZCOLL_FEAT_URING	(1ULL << 0)	/* uring commands, both forms */
 #define ZCOLL_FEAT_RING_CANCEL	(1ULL << 1)	/* the kernel reports rings that go away */
+#define ZCOLL_FEAT_RDMA		(1ULL << 2)	/* fabric "rdma": built with the RDMA stack */
 
 /**
  * struct zcoll_info - ZCOLL_IOC_INFO: what this kernel can do, and holds now
@@ -210,26 +253,43 @@ struct zcoll_info {
 	char fold[16];
 };
 
+/* zcoll_join.flags */
+#define ZCOLL_JOIN_AGGREGATE	(1U << 0)	/* a node without ranks, which only aggregates */
+
 /**
  * struct zcoll_join - ZCOLL_IOC_JOIN on /dev/zcoll: become a rank
  * @size: sizeof(struct zcoll_join)
- * @flags: must be 0
+ * @flags: ZCOLL_JOIN_AGGREGATE
  * @key: names the communicator; the first to come creates it, all others must
- *	have the same user id (or CAP_SYS_ADMIN). Choose at random.
- * @rank: 0 .. @nranks - 1
- * @nranks: number of ranks, the same for all
+ *	have the same user id (or CAP_SYS_ADMIN). Choose at random. With several nodes
+ *	it is also the secret by which they know each other.
+ * @rank: 0 .. @nranks - 1; with ZCOLL_JOIN_AGGREGATE 0
+ * @nranks: number of ranks of all nodes, the same for all; at most ZCOLL_MAX_RANKS on
+ *	a node, ZCOLL_MAX_SIZE in all
  * @node_map: address of @nranks __u32, the node number of each rank, the same
- *	for all; 0: all ranks are on this node. Maps with more than one node:
- *	-EOPNOTSUPP.
+ *	for all; 0: all ranks are on this node
  * @deadline_ns: deadline of operations that give none, ns from their
  *	submission; 0: none. At most ZCOLL_MAX_DEADLINE_NS. Each rank has its own.
  * @text: address of a buffer for the error text, or 0
  * @text_len: its size in bytes
  * @__reserved: must be 0
+ * @nodes: nodes, at most ZCOLL_MAX_NODES; 0: one node, and all numbers of @node_map are
+ *	equal. Else nodes 0 .. m - 1 have ranks, each at least one, and nodes m .. @nodes - 1
+ *	only aggregate.
+ * @node: with ZCOLL_JOIN_AGGREGATE the number of this node, m .. @nodes - 1; else 0, for
+ *	the map tells
+ * @fabric: address of what @nodes are to be connected by, a string: ``rdma``, ``loop`` or
+ *	``rdma:RAIL,...``, see Documentation/protocol.md; 0: ``rdma``
+ * @fabric_len: its bytes, at most 255, without a NUL
+ * @__reserved2: must be 0
  *
  * Returns a new file descriptor (close-on-exec), the endpoint. It may be used at
  * once: operations wait for ranks that have not joined. poll() on the endpoint
- * gives POLLIN when all have, POLLERR | POLLHUP when the communicator is revoked.
+ * gives POLLIN when all of this node have, POLLERR | POLLHUP when the communicator is
+ * revoked.
+ *
+ * An endpoint of ZCOLL_JOIN_AGGREGATE is no rank, but for the rest the same: it loads the
+ * plans that its node is to follow, and what it holds the node takes part in.
  *
  * A communicator lives until its last endpoint is closed; a revoked one accepts
  * no new ranks (they get the error that revoked it).
@@ -245,6 +305,51 @@ struct zcoll_join {
 	__aligned_u64 text;
 	__u32 text_len;
 	__u32 __reserved;
+	__u32 nodes;
+	__u32 node;
+	__aligned_u64 fabric;
+	__u32 fabric_len;
+	__u32 __reserved2;
+};
+
+/**
+ * struct zcoll_address - ZCOLL_IOC_ADDRESS: how other nodes reach this one
+ * @size: sizeof(struct zcoll_address)
+ * @flags: must be 0
+ * @address: address of a buffer of ZCOLL_ADDRESS_MAX bytes, filled; the same for all ranks
+ *	of this node
+ * @address_len: output: how many of them mean something
+ * @__reserved: must be 0
+ *
+ * -ENOTCONN: the communicator has one node.
+ */
+struct zcoll_address {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 address;
+	__u32 address_len;
+	__u32 __reserved;
+};
+
+/**
+ * struct zcoll_peers - ZCOLL_IOC_PEERS: the addresses of all nodes
+ * @size: sizeof(struct zcoll_peers)
+ * @flags: must be 0
+ * @addresses: address of @nodes times ZCOLL_ADDRESS_MAX bytes, by node
+ * @nodes: as in struct zcoll_join (-EINVAL)
+ * @text_len: size of the buffer at @text in bytes
+ * @text: address of a buffer for the error text, or 0
+ *
+ * Once for each node, by any of its ranks; again, it changes nothing. Operations may be
+ * called from then on.
+ */
+struct zcoll_peers {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 addresses;
+	__u32 nodes;
+	__u32 text_len;
+	__aligned_u64 text;
 };
 
 /**
@@ -333,12 +438,21 @@ struct zcoll_plan_unload {
 
 #define ZCOLL_CMD_VERSION	1
 
+/* zcoll_cmd.flags */
+#define ZCOLL_CMD_REPRODUCIBLE	(1U << 0)	/* bits do not depend on how ranks lie on nodes */
+#define ZCOLL_CMD_AGREED	(1U << 1)	/* all survivors get the same verdict */
+#define ZCOLL_CMD_FLAGS		3U
+
 /**
  * struct zcoll_cmd - one collective operation, as one rank calls it
  * @version: ZCOLL_CMD_VERSION
- * @dtype: element type, ZCOLL_INT8 ... ZCOLL_FP64
- * @op: reduction operator, ZCOLL_SUM ... ZCOLL_AVG
- * @flags: must be 0
+ * @dtype: element type, ZCOLL_INT8 ... ZCOLL_FP64; BARRIER: 0
+ * @op: reduction operator, ZCOLL_SUM ... ZCOLL_AVG; ALLGATHER, BROADCAST, BARRIER: 0
+ * @flags: ZCOLL_CMD_*. REPRODUCIBLE: the reduction has the order of the fixed tree over all
+ *	ranks; the plan must be ZCOLL_PLAN_ORDERED, and ranks lie on nodes in blocks of one
+ *	power of two (the last node may have fewer), and the root of REDUCE on node 0; fp16
+ *	and bf16 are reproducible on one node only; else -EOPNOTSUPP. AGREED: the plan must be
+ *	ZCOLL_PLAN_AGREED, with several nodes.
  * @seq: sequence number of the operation
  * @send: offset into @send_buf in bytes, or an address if @send_buf is
  *	ZCOLL_NO_BUF. Equal @send and @recv (and handles): in place. Any
@@ -346,10 +460,10 @@ struct zcoll_plan_unload {
  * @recv: the same for the result
  * @send_buf: buffer handle of the input
  * @recv_buf: buffer handle of the output
- * @count: elements of input and of output; 0 is allowed and only synchronises
- * @root: must be 0
+ * @count: elements, see "Collectives"; 0 is allowed and only synchronises. BARRIER: 0
+ * @root: rank that is the root of BROADCAST or REDUCE; else 0
  * @plan: number from ZCOLL_IOC_PLAN_LOAD of a plan for this collective; 0: the
- *	built-in plan for one node
+ *	built-in plan for one node, -EINVAL with several
  * @deadline_ns: ns from submission; 0: the endpoint's default. At most
  *	ZCOLL_MAX_DEADLINE_NS. The earliest of all ranks' deadlines counts.
  * @extra: must be 0
@@ -517,6 +631,15 @@ struct zcoll_flags {
  * @comm_kernel_bytes: kernel memory of the whole communicator, in bytes
  * @workers: kernel worker threads of the communicator
  * @__reserved: output, 0
+ * @nodes: nodes of the communicator, 1 or more
+ * @node: number of this one
+ * @bytes_copied: bytes the kernel has copied: results to the outputs of further local ranks,
+ *	inputs where nothing is reduced, payload of small messages
+ * @bytes_written: bytes this node has written by RDMA into other nodes' memory
+ * @bytes_inline: bytes of payload this node has sent in small messages
+ * @messages: messages this node has sent, of all kinds
+ * @connected: nodes this one is connected to, in either direction
+ * @rails: queue pairs to each
  */
 struct zcoll_stats {
 	__u32 size;
@@ -534,6 +657,14 @@ struct zcoll_stats {
 	__aligned_u64 comm_kernel_bytes;
 	__u32 workers;
 	__u32 __reserved;
+	__u32 nodes;
+	__u32 node;
+	__aligned_u64 bytes_copied;
+	__aligned_u64 bytes_written;
+	__aligned_u64 bytes_inline;
+	__aligned_u64 messages;
+	__u32 connected;
+	__u32 rails;
 };
 
 #define ZCOLL_IOC_TYPE		0xEB
@@ -550,8 +681,19 @@ struct zcoll_stats {
 #define ZCOLL_IOC_STATS		_IOWR(ZCOLL_IOC_TYPE, 0x09, struct zcoll_stats)
 #define ZCOLL_IOC_PLAN_LOAD	_IOWR(ZCOLL_IOC_TYPE, 0x0A, struct zcoll_plan_load)
 #define ZCOLL_IOC_PLAN_UNLOAD	_IOW(ZCOLL_IOC_TYPE, 0x0B, struct zcoll_plan_unload)
+#define ZCOLL_IOC_ADDRESS	_IOWR(ZCOLL_IOC_TYPE, 0x0C, struct zcoll_address)
+#define ZCOLL_IOC_PEERS		_IOW(ZCOLL_IOC_TYPE, 0x0D, struct zcoll_peers)
 
-/* Operations: blocking ioctls, and cmd_op of uring commands */
+/*
+ * Operations: blocking ioctls, and cmd_op of uring commands. Their number is
+ * ZCOLL_IOC_OP(ZCOLL_ALLREDUCE ... ZCOLL_BARRIER).
+ */
+#define ZCOLL_IOC_OP(collective) _IOW(ZCOLL_IOC_TYPE, 0x3F + (collective), struct zcoll_cmd)
 #define ZCOLL_IOC_ALLREDUCE	_IOW(ZCOLL_IOC_TYPE, 0x40, struct zcoll_cmd)
+#define ZCOLL_IOC_REDUCE_SCATTER _IOW(ZCOLL_IOC_TYPE, 0x41, struct zcoll_cmd)
+#define ZCOLL_IOC_ALLGATHER	_IOW(ZCOLL_IOC_TYPE, 0x42, struct zcoll_cmd)
+#define ZCOLL_IOC_BROADCAST	_IOW(ZCOLL_IOC_TYPE, 0x43, struct zcoll_cmd)
+#define ZCOLL_IOC_REDUCE	_IOW(ZCOLL_IOC_TYPE, 0x44, struct zcoll_cmd)
+#define ZCOLL_IOC_BARRIER	_IOW(ZCOLL_IOC_TYPE, 0x45, struct zcoll_cmd)
 
 #endif /* _UAPI_LINUX_ZCOLL_H */

@@ -1,0 +1,603 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Peers and half-links: connecting, the queue of what is to be sent, credits.
+ *
+ * A half-link is connected when something is to be sent on it for the first time, and the
+ * node's address is known. Posts wait in its queue, in order, for the connection, for a
+ * credit, and for room in the fabric.
+ *
+ * Credits. A receiver keeps config.depth inboxes posted for each half-link, and posts a new one
+ * for each message that it takes in; it takes all in at once, and never waits for anything in
+ * that. So a message may be sent while fewer than depth have been sent beyond those that the
+ * receiver has told it has taken in. Every message tells that for the other direction, and when
+ * more than half the depth is untold a CREDIT does.
+ *
+ * It cannot come to a standstill, for the last inboxes are kept back: ordinary messages leave two,
+ * a CREDIT leaves one for the half-link's urgent ABORT, of which there is one only. Suppose that
+ * a node A may not send even a CREDIT to B, and B none to A, with all that was sent taken in. Then
+ * beyond what ordinary messages may use A has sent a CREDIT that B's last message did not take
+ * into account (the ABORT alone leaves room for one), and that told of more than half of depth
+ * messages B had not known to be taken in. Since B took it in, B has fewer than half of depth
+ * messages out, and may send: a contradiction. And while one of them may, a CREDIT that is due
+ * is sent, which sets the other one free.
+ *
+ * Failure. A half-link that breaks is judged only when all that had come before has been
+ * taken in (zc_peers_judge(), by poll_work): if that was a BYE, it is no failure. Until then
+ * posts that it did not send stay in the queue.
+ */
+#include <linux/slab.h>
+
+#include "net.h"
+
+static void zc_out_connect_fn(struct work_struct *work);
+
+static void zc_peer_init(struct zc_peer *peer, struct zc_net *net, u32 node)
+{
+	peer->net = net;
+	peer->node = node;
+	peer->out.peer = peer;
+	INIT_LIST_HEAD(&peer->out.queue);
+	INIT_WORK(&peer->out.connect_work, zc_out_connect_fn);
+	peer->in.peer = peer;
+	xa_init(&peer->keys);
+}
+
+/**
+ * zc_peer - find or make a peer
+ * @net: the net, its communicator locked
+ * @node: another node
+ *
+ * Return: the peer, or NULL: no memory, which revokes.
+ */
+struct zc_peer *zc_peer(struct zc_net *net, u32 node)
+{
+	struct zc_peer *peer;
+
+	lockdep_assert_held(&net->comm->lock);
+	if (net->peers[node])
+		return net->peers[node];
+	peer = kzalloc(sizeof(*peer), GFP_ATOMIC | __GFP_NOWARN);
+	if (!peer) {
+		zc_comm_failf(net->comm, -ENOMEM, "no kernel memory to speak to node %u", node);
+		return NULL;
+	}
+	zc_peer_init(peer, net, node);
+	net->peers[node] = peer;
+	return peer;
+}
+
+/* A node has sent what no node that keeps the rules sends; under zc_comm.lock */
+void zc_peer_misbehaved(struct zc_peer *peer, const char *fmt, ...)
+{
+	struct zc_text text = {};
+	va_list args;
+
+	zc_text_add(&text, "node %u breaks the protocol: ", peer->node);
+	va_start(args, fmt);
+	text.len += vscnprintf(text.buf + text.len, sizeof(text.buf) - text.len, fmt, args);
+	va_end(args);
+	zc_comm_fail(peer->net->comm, -EPROTO, &text);
+}
+
+/* ---- posts ---- */
+
+/**
+ * zc_post_alloc - make a post
+ * @net: the net, its communicator locked
+ * @node: to
+ * @length: bytes of its message
+ * @nwrites: room for so many writes
+ *
+ * Return: the post, or NULL: no memory, which revokes.
+ */
+struct zc_post *zc_post_alloc(struct zc_net *net, u32 node, u32 length, u32 nwrites)
+{
+	struct zc_peer *peer = zc_peer(net, node);
+	size_t head = ALIGN(struct_size((struct zc_post *)NULL, message, length), 8);
+	struct zc_post *post;
+
+	if (!peer)
+		return NULL;
+	post = kmalloc(head + nwrites * sizeof(*post->writes), GFP_ATOMIC | __GFP_NOWARN);
+	if (!post) {
+		zc_comm_failf(net->comm, -ENOMEM, "no kernel memory for a message to node %u",
+			      node);
+		return NULL;
+	}
+	memset(post, 0, sizeof(*post));
+	post->out = &peer->out;
+	post->length = length;
+	if (nwrites)
+		post->writes = (struct zc_write *)((u8 *)post + head);
+	return post;
+}
+
+/* It is sent, or never will be: answer it, and free it; under zc_comm.lock */
+void zc_post_drop(struct zc_post *post)
+{
+	struct zc_net *net = post->out->peer->net;
+
+	lockdep_assert_held(&net->comm->lock);
+	if (post->data) {
+		zc_engine_done(net->comm->engine, post->action.seq, post->action.step,
+			       post->action.unit);
+		zc_net_event(net);
+	}
+	if (post->urgency == ZC_CREDIT)
+		post->out->crediting = false;
+	kfree(post);
+	/* Who waits looks under the same lock, after it has become active */
+	if (waitqueue_active(&net->waitq))
+		wake_up_all(&net->waitq);
+}
+
+/* ---- the queue ---- */
+
+/* Does the queue of this half-link still lead anywhere? */
+static bool zc_out_accepts(const struct zc_out *out)
+{
+	const struct zc_peer *peer = out->peer;
+
+	if (peer->left || peer->net->closing)
+		return false;
+	return out->state != ZC_OUT_DOWN || peer->broken;
+}
+
+/* Drop all that waits; under zc_comm.lock */
+void zc_out_drop(struct zc_out *out)
+{
+	struct zc_post *post, *next;
+
+	list_for_each_entry_safe(post, next, &out->queue, link) {
+		list_del(&post->link);
+		zc_post_drop(post);
+	}
+}
+
+/* After failure nobody wants data any more, nor grants of places; under zc_comm.lock */
+void zc_peers_drop_data(struct zc_net *net)
+{
+	struct zc_post *post, *next;
+	u32 node;
+
+	for (node = 0; node < net->comm->nodes; node++) {
+		if (!net->peers[node])
+			continue;
+		list_for_each_entry_safe(post, next, &net->peers[node]->out.queue, link) {
+			if (!post->data && !post->region)
+				continue;
+			list_del(&post->link);
+			zc_post_drop(post);
+		}
+	}
+}
+
+static void zc_out_connect(struct zc_out *out)
+{
+	struct zc_net *net = out->peer->net;
+
+	/* Before that, zc_net_peers() will have it tried again */
+	if (!net->addresses)
+		return;
+	out->state = ZC_OUT_CONNECTING;
+	zc_net_connect(out);
+}
+
+static void zc_out_connect_fn(struct work_struct *work)
+{
+	struct zc_out *out = container_of(work, struct zc_out, connect_work);
+	struct zc_peer *peer = out->peer;
+	struct zc_net *net = peer->net;
+
+	net->fabric->connect(out, net->addresses + (size_t)peer->node * ZCOLL_ADDRESS_MAX);
+}
+
+/* How many messages the receiver may have been sent beyond those it has told of, and one more */
+static u32 zc_out_limit(const struct zc_out *out, enum zc_urgency urgency)
+{
+	u32 depth = out->peer->net->config.depth;
+
+	switch (urgency) {
+	case ZC_ABORT:
+		return depth;
+	case ZC_CREDIT:
+		return depth - !out->aborting;
+	default:
+		return depth - ZC_RESERVE;
+	}
+}
+
+/* Is more than half the depth taken in and untold? */
+static bool zc_in_owes(const struct zc_in *in)
+{
+	return in->received - in->credited > in->peer->net->config.depth / 2;
+}
+
+/* Give a post to the fabric. Return: false: it has no room. */
+static bool zc_out_post(struct zc_out *out, struct zc_post *post)
+{
+	struct zw_header *header = (struct zw_header *)post->message;
+	struct zc_peer *peer = out->peer;
+
+	list_del(&post->link);
+	header->credits = cpu_to_le32(peer->in.received);
+	if (peer->net->fabric->post(post)) {
+		list_add(&post->link, &out->queue);
+		return false;
+	}
+	out->posted++;
+	if (!post->length)
+		return true;
+	out->sent++;
+	peer->net->messages++;
+	peer->in.credited = peer->in.received;
+	if (post->urgency == ZC_CREDIT)
+		out->crediting = false;
+	return true;
+}
+
+/* Send what can be sent; under zc_comm.lock */
+void zc_out_pump(struct zc_out *out)
+{
+	struct zc_post *post;
+
+	lockdep_assert_held(&out->peer->net->comm->lock);
+	if (list_empty(&out->queue))
+		return;
+	if (out->state == ZC_OUT_IDLE)
+		zc_out_connect(out);
+	while (out->state == ZC_OUT_UP && !list_empty(&out->queue)) {
+		post = list_first_entry(&out->queue, struct zc_post, link);
+		/* It waits elsewhere then, or something goes before it */
+		if (post->region && !zc_region_ready(post->region, post))
+			continue;
+		/* What a message before it has told is not told again: see the head of this file */
+		if (!zc_post_fill(post) ||
+		    (post->urgency == ZC_CREDIT && !zc_in_owes(&out->peer->in))) {
+			list_del(&post->link);
+			zc_post_drop(post);
+			continue;
+		}
+		if (post->length && out->sent - out->taken >= zc_out_limit(out, post->urgency))
+			break;
+		if (!zc_out_post(out, post))
+			break;
+	}
+}
+
+/* Queue a post, which may be gone then; under zc_comm.lock */
+void zc_out_queue(struct zc_post *post)
+{
+	struct zc_out *out = post->out;
+
+	if (!zc_out_accepts(out)) {
+		zc_post_drop(post);
+		return;
+	}
+	list_add_tail(&post->link, &out->queue);
+	zc_out_pump(out);
+}
+
+/* Likewise, before all others; the caller calls zc_out_pump() */
+void zc_out_queue_first(struct zc_post *post)
+{
+	if (zc_out_accepts(post->out))
+		list_add(&post->link, &post->out->queue);
+	else
+		zc_post_drop(post);
+}
+
+/* The fabric has room again */
+void zc_out_kick(struct zc_out *out)
+{
+	struct zc_comm *comm = out->peer->net->comm;
+
+	spin_lock(&comm->lock);
+	zc_out_pump(out);
+	spin_unlock(&comm->lock);
+}
+
+/* ---- credits; under zc_comm.lock ---- */
+
+/* The peer says that it has taken in so many messages. Return: false: that cannot be. */
+bool zc_out_credited(struct zc_out *out, u32 taken)
+{
+	/* Messages of several rails may overtake each other */
+	if ((s32)(taken - out->taken) <= 0)
+		return true;
+	if (taken - out->taken > out->sent - out->taken)
+		return false;
+	out->taken = taken;
+	zc_out_pump(out);
+	return true;
+}
+
+/* A message has been taken in: tell the peer in time, if no other message does */
+void zc_peer_credit(struct zc_peer *peer)
+{
+	struct zc_net *net = peer->net;
+	struct zc_post *post;
+
+	if (!zc_in_owes(&peer->in) || peer->out.crediting || !zc_out_accepts(&peer->out))
+		return;
+	post = zc_message_new(net, peer->node, ZW_CREDIT, 0);
+	if (!post)
+		return;
+	post->urgency = ZC_CREDIT;
+	peer->out.crediting = true;
+	zc_out_queue_first(post);
+	zc_out_pump(&peer->out);
+}
+
+/* ---- what a fabric calls back ---- */
+
+/* A half-link has gone down: to be judged when what came before has been taken in */
+static void zc_peer_broke(struct zc_peer *peer, int error, char *why)
+{
+	lockdep_assert_held(&peer->net->comm->lock);
+	if (!peer->broken && !peer->lost) {
+		peer->error = error;
+		swap(peer->why, why);
+	}
+	if (!peer->broken)
+		peer->heard_out = false;
+	peer->broken = true;
+	peer->net->broken = true;
+	kfree(why);
+	zc_net_event(peer->net);
+}
+
+/* The half-link is connected */
+void zc_out_up(struct zc_out *out)
+{
+	struct zc_net *net = out->peer->net;
+
+	spin_lock(&net->comm->lock);
+	if (out->state == ZC_OUT_CONNECTING) {
+		out->state = ZC_OUT_UP;
+		out->was_up = true;
+		zc_out_pump(out);
+	}
+	spin_unlock(&net->comm->lock);
+}
+
+/**
+ * zc_out_down - the half-link cannot be connected, or has broken
+ * @out: the half-link
+ * @error: -EKEYREJECTED: the peer does not know the key, or we do not know its
+ * @why: what has happened, without naming the node; or NULL
+ */
+void zc_out_down(struct zc_out *out, int error, const struct zc_text *why)
+{
+	struct zc_peer *peer = out->peer;
+	char *what = kstrdup(why && why->len ? why->buf : "connection lost", GFP_KERNEL);
+
+	spin_lock(&peer->net->comm->lock);
+	if (out->was_up)
+		error = -EHOSTDOWN;
+	else if (error != -EKEYREJECTED)
+		error = -EHOSTUNREACH;
+	out->state = ZC_OUT_DOWN;
+	zc_peer_broke(peer, error, what);
+	spin_unlock(&peer->net->comm->lock);
+}
+
+/**
+ * zc_in_accept - another node wants a half-link to this one, and knows the key
+ * @net: the net
+ * @node: another node
+ *
+ * Return: its half-link; NULL: not wanted.
+ */
+struct zc_in *zc_in_accept(struct zc_net *net, u32 node)
+{
+	struct zc_in *in = NULL;
+	struct zc_peer *peer;
+
+	if (node >= net->comm->nodes || node == net->comm->node)
+		return NULL;
+	spin_lock(&net->comm->lock);
+	peer = net->closing || net->device_gone || !net->comm->engine ? NULL : zc_peer(net, node);
+	if (peer && !peer->left && !peer->in.accepted) {
+		in = &peer->in;
+		in->accepted = true;
+	}
+	spin_unlock(&net->comm->lock);
+	return in;
+}
+
+/* Its messages count from now on */
+void zc_in_up(struct zc_in *in)
+{
+	struct zc_comm *comm = in->peer->net->comm;
+
+	spin_lock(&comm->lock);
+	in->up = true;
+	spin_unlock(&comm->lock);
+}
+
+/* Nothing comes from there any more; @error: 0: the other node has ended it */
+void zc_in_down(struct zc_in *in, int error)
+{
+	struct zc_comm *comm = in->peer->net->comm;
+	char *why = kasprintf(GFP_KERNEL, error ? "connection lost (error %d)" :
+			      "connection ended", error);
+
+	spin_lock(&comm->lock);
+	in->up = false;
+	zc_peer_broke(in->peer, -EHOSTDOWN, why);
+	spin_unlock(&comm->lock);
+}
+
+/**
+ * zc_post_done - a post is sent, or will never be
+ * @post: the post; it is not the fabric's any more
+ * @error: 0, or why not
+ */
+void zc_post_done(struct zc_post *post, int error)
+{
+	struct zc_out *out = post->out;
+	struct zc_peer *peer = out->peer;
+	struct zc_net *net = peer->net;
+
+	spin_lock(&net->comm->lock);
+	out->posted--;
+	if (!error)
+		net->bytes_written += post->written;
+	if (error && zc_net_sends(net) && zc_out_accepts(out)) {
+		/* What it means is not known before the half-link is judged */
+		list_add(&post->link, &out->queue);
+		out->state = ZC_OUT_DOWN;
+		zc_peer_broke(peer, -EHOSTDOWN, NULL);
+	} else if (!error && !post->length && zc_net_sends(net) && zc_out_accepts(out)) {
+		/* The rest of a long unit */
+		post->nwrites = 0;
+		list_add(&post->link, &out->queue);
+		zc_out_pump(out);
+	} else {
+		zc_post_drop(post);
+	}
+	spin_unlock(&net->comm->lock);
+}
+
+/* ---- judging, and the end ---- */
+
+static void zc_peer_judge(struct zc_peer *peer)
+{
+	struct zc_net *net = peer->net;
+
+	peer->broken = false;
+	peer->out.state = ZC_OUT_DOWN;
+	if (!peer->left && !net->closing) {
+		peer->lost = true;
+		zc_comm_failf(net->comm, peer->error, "node %u %s: %s", peer->node,
+			      peer->error == -EHOSTDOWN ? "is gone" : "cannot be reached",
+			      peer->why ?: "connection lost");
+		zc_engine_lost(net->comm->engine, peer->node);
+	}
+	zc_out_drop(&peer->out);
+}
+
+/*
+ * Judge the half-links that have gone down; by poll_work, when it has taken all in. What went
+ * down after it had begun to is judged the next time.
+ */
+void zc_peers_judge(struct zc_net *net)
+{
+	bool again;
+	u32 node;
+
+	spin_lock(&net->comm->lock);
+	again = net->broken;
+	net->broken = false;
+	for (node = 0; again && node < net->comm->nodes; node++) {
+		struct zc_peer *peer = net->peers[node];
+
+		if (!peer || !peer->broken)
+			continue;
+		if (peer->heard_out)
+			zc_peer_judge(peer);
+		else
+			net->broken = true;
+		peer->heard_out = true;
+	}
+	again = net->broken;
+	spin_unlock(&net->comm->lock);
+	if (again)
+		zc_net_event(net);
+}
+
+/* Is all out that can be expected to get out? */
+bool zc_peers_quiet(const struct zc_net *net)
+{
+	bool quiet = true;
+	u32 node;
+
+	spin_lock(&net->comm->lock);
+	for (node = 0; node < net->comm->nodes && quiet; node++) {
+		const struct zc_peer *peer = net->peers[node];
+
+		if (!peer || peer->lost || peer->left || peer->out.state == ZC_OUT_DOWN ||
+		    (peer->out.state == ZC_OUT_IDLE && !net->addresses))
+			continue;
+		quiet = list_empty(&peer->out.queue) && !peer->out.posted;
+	}
+	spin_unlock(&net->comm->lock);
+	return quiet;
+}
+
+static void zc_out_end(struct zc_out *out, bool all)
+{
+	struct zc_net *net = out->peer->net;
+	bool begun;
+
+	spin_lock(&net->comm->lock);
+	begun = !out->ended && out->state != ZC_OUT_IDLE &&
+		(all || out->posted || out->state == ZC_OUT_DOWN);
+	if (begun) {
+		out->ended = true;
+		out->state = ZC_OUT_DOWN;
+	}
+	spin_unlock(&net->comm->lock);
+	/* If it was still to come, the fabric knows nothing of it */
+	if (begun && !cancel_work_sync(&out->connect_work))
+		net->fabric->disconnect(out);
+	spin_lock(&net->comm->lock);
+	if (begun)
+		zc_out_drop(out);
+	spin_unlock(&net->comm->lock);
+}
+
+static void zc_in_end(struct zc_in *in)
+{
+	struct zc_net *net = in->peer->net;
+	bool ends;
+
+	spin_lock(&net->comm->lock);
+	ends = in->accepted && !in->ended;
+	in->ended |= ends;
+	spin_unlock(&net->comm->lock);
+	if (ends)
+		net->fabric->drop(in);
+}
+
+/**
+ * zc_peers_disconnect - end half-links
+ * @net: the net
+ * @all: all of them, in both directions; else those that are down, or do not answer posts
+ *
+ * Context: may sleep; by close_work, or after it.
+ */
+void zc_peers_disconnect(struct zc_net *net, bool all)
+{
+	u32 node;
+
+	for (node = 0; node < net->comm->nodes; node++) {
+		struct zc_peer *peer = READ_ONCE(net->peers[node]);
+
+		if (!peer)
+			continue;
+		zc_out_end(&peer->out, all);
+		if (all)
+			zc_in_end(&peer->in);
+	}
+}
+
+void zc_peers_free(struct zc_net *net)
+{
+	u32 node;
+
+	for (node = 0; node < net->comm->nodes; node++) {
+		struct zc_peer *peer = net->peers[node];
+
+		if (!peer)
+			continue;
+		spin_lock(&net->comm->lock);
+		zc_out_drop(&peer->out);
+		spin_unlock(&net->comm->lock);
+		zc_keys_free(peer);
+		kfree(peer->why);
+		kfree(peer);
+	}
+	kvfree(net->peers);
+}
