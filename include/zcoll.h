@@ -26,6 +26,15 @@
  * them that the other ranks cannot know: give each thread its own communicator
  * (zcoll_key_derive()), or order the calls. There is no global state.
  *
+ * Several nodes. Ranks are on one node if they run under one kernel: its boot id tells,
+ * and $ZCOLL_NODE_ID beside it, if set. Nodes are numbered by their lowest ranks, those
+ * without ranks (aggregators) follow. To make a communicator, ranks on several nodes
+ * meet in an *exchange*: the *store*, a TCP port of rank 0 that is open until all are
+ * there, or the PMIx server of the launcher. At the store both sides prove that they
+ * know the communicator's key; a key made of a name can be guessed, so where strangers
+ * reach the port, set $ZCOLL_KEY to a random one. If any rank fails to join, all fail,
+ * with its text. With PMIx, a program that uses MPI too must call MPI_Init() first.
+ *
  * Fork. The child of a fork() may look (rank, size, fd, error, stats, pending),
  * abort, and free its copy of the communicator, which leaves the parent's alone;
  * all other calls give it -EPERM.
@@ -53,6 +62,11 @@ struct zcoll_req;
 /* zcoll_attr_init() has the other ranks waited for this long */
 #define ZCOLL_JOIN_TIMEOUT_NS	(60ULL * 1000000000ULL)
 
+/* zcoll_attr.exchange */
+#define ZCOLL_EXCHANGE_NONE	0	/* all ranks are on this node */
+#define ZCOLL_EXCHANGE_STORE	1	/* by TCP, at a port that rank 0 listens at */
+#define ZCOLL_EXCHANGE_PMIX	2	/* by the launcher's PMIx server */
+
 /**
  * struct zcoll_attr - what a communicator is made of
  * @size: sizeof(struct zcoll_attr); zcoll_attr_init() sets it
@@ -63,11 +77,19 @@ struct zcoll_req;
  * @deadline_ns: deadline of each operation, in ns from its submission; 0: none.
  *	At most ZCOLL_MAX_DEADLINE_NS
  * @join_timeout_ns: longest time that zcoll_comm_create() waits for the other
- *	ranks to join, in ns; 0: not at all (operations wait for them instead);
- *	ZCOLL_WAIT_FOREVER: no limit
+ *	ranks to join, in ns; 0: not at all (operations wait for them instead), with
+ *	ZCOLL_EXCHANGE_NONE only; ZCOLL_WAIT_FOREVER: no limit
  * @error: buffer for an error text, or NULL. Written on failure only. Owned by
  *	the caller
  * @error_len: its size in bytes; ZCOLL_TEXT_MAX always suffices
+ * @exchange: how ranks on several nodes tell each other what they need to, see
+ *	"Several nodes" at the top: ZCOLL_EXCHANGE_*
+ * @store: with ZCOLL_EXCHANGE_STORE where, "HOST:PORT" or "[IPV6]:PORT", the same on
+ *	all ranks; NULL: $ZCOLL_STORE, or else host MASTER_ADDR and port MASTER_PORT + 1
+ * @fabric: what connects the nodes, see zcoll_join.fabric in <linux/zcoll.h>; NULL:
+ *	$ZCOLL_FABRIC, or else "rdma"
+ * @aggregators: number of nodes without ranks, of zcoll_aggregator_create(); with
+ *	ZCOLL_EXCHANGE_STORE
  */
 struct zcoll_attr {
 	size_t size;
@@ -79,6 +101,10 @@ struct zcoll_attr {
 	uint64_t join_timeout_ns;
 	char *error;
 	size_t error_len;
+	unsigned int exchange;
+	const char *store;
+	const char *fabric;
+	unsigned int aggregators;
 };
 
 /* ----------------------------------------------------- making communicators */
@@ -113,9 +139,9 @@ void zcoll_key_from_string(uint8_t key[16], const char *name);
 void zcoll_key_derive(uint8_t key[16], const char *name);
 
 /**
- * zcoll_attr_from_env() - fill rank, number of ranks, key and times
- * @attr: from zcoll_attr_init(); @rank, @nranks and @key are written, and
- *	@deadline_ns and @join_timeout_ns if the environment gives them
+ * zcoll_attr_from_env() - fill rank, number of ranks, key, exchange and times
+ * @attr: from zcoll_attr_init(); @rank, @nranks, @key and @exchange are written, and
+ *	@aggregators, @deadline_ns and @join_timeout_ns if the environment gives them
  *
  * The first of these launchers that is there counts:
  *
@@ -130,6 +156,15 @@ void zcoll_key_derive(uint8_t key[16], const char *name);
  *   ``SLURM_JOB_ID``, ``SLURM_STEP_ID``: srun
  * - ``PMIX_NAMESPACE``, ``PMIX_RANK``: any PMIx server, if the library was built
  *   with PMIx
+ * - ``ZCOLL_AGGREGATOR``, ``ZCOLL_SIZE``, ``ZCOLL_KEY``: an aggregator, of
+ *   ``ZCOLL_AGGREGATORS``; @rank is its index
+ *
+ * @exchange is NONE if the launcher says that all ranks are on this node
+ * (``LOCAL_WORLD_SIZE``, ``OMPI_COMM_WORLD_LOCAL_SIZE``, ``MPI_LOCALNRANKS``,
+ * ``SLURM_STEP_NUM_NODES``, or the PMIx server) and ``ZCOLL_NODE_ID`` and
+ * ``ZCOLL_AGGREGATORS`` are not set. Else it is STORE if ``ZCOLL_STORE`` is set; PMIX if
+ * the launcher has set ``PMIX_NAMESPACE``, and says that there are other nodes; STORE if
+ * torchrun has; and NONE if the launcher says nothing of nodes.
  *
  * ``ZCOLL_KEY`` (32 hex digits) takes the place of any launcher's own key.
  * ``ZCOLL_DEADLINE`` and ``ZCOLL_JOIN_TIMEOUT`` are times: a whole number and ns,
@@ -138,7 +173,8 @@ void zcoll_key_derive(uint8_t key[16], const char *name);
  *
  * Return: 0. -ENOENT: no launcher there. -EINVAL: one of its variables is missing
  * or has no sense, @attr->error names it and its value. -EOPNOTSUPP: the job
- * spans several nodes. -EPROTO: the PMIx server does not answer as it should.
+ * spans several nodes, and there is no exchange. -EPROTO: the PMIx server does not
+ * answer as it should.
  */
 int zcoll_attr_from_env(struct zcoll_attr *attr);
 
@@ -149,10 +185,21 @@ int zcoll_attr_from_env(struct zcoll_attr *attr);
  *
  * Waits for the other ranks, as @attr->join_timeout_ns says.
  *
+ * With @attr->exchange other than NONE: of all ranks, and then all or none succeed. On a
+ * store one communicator can be made at a time, but another one after it. Rank 0 listens
+ * on the address of interface $ZCOLL_IFACE, or on the host's if it is written as a
+ * number, or else on all. If the store is a host without a port, rank 0 takes the first
+ * free one of $ZCOLL_PORTS (LOW-HIGH, at most 64 ports, the same on all ranks), and the
+ * others try them all.
+ *
  * Return: 0, or, with a text in @attr->error and nothing in @comm: what opening
  * the device gave (-ENOENT: is the module loaded?), what ZCOLL_IOC_JOIN gave,
  * -EPROTONOSUPPORT: the module speaks another ABI version. -ETIMEDOUT: ranks are
- * missing, the text names them; this rank has left again.
+ * missing, the text names them; this rank has left again. And with an exchange:
+ * -EKEYREJECTED: who answers at the store has another key. -EHOSTUNREACH: its host has
+ * no address. -EOWNERDEAD: a rank has gone meanwhile. -EADDRINUSE and others of
+ * bind(): rank 0 cannot listen. -EPROTO: ranks do not agree on how many they are, or on
+ * the fabric. What ZCOLL_IOC_ADDRESS and ZCOLL_IOC_PEERS gave, on any rank.
  */
 int zcoll_comm_create(struct zcoll_comm **comm, const struct zcoll_attr *attr);
 
@@ -209,6 +256,31 @@ unsigned int zcoll_comm_rank(const struct zcoll_comm *comm);
 unsigned int zcoll_comm_size(const struct zcoll_comm *comm);
 
 /**
+ * zcoll_comm_nodes() - number of nodes
+ * @comm: the communicator
+ *
+ * Return: 1 or more, those without ranks included.
+ */
+unsigned int zcoll_comm_nodes(const struct zcoll_comm *comm);
+
+/**
+ * zcoll_comm_node() - the caller's node
+ * @comm: the communicator
+ *
+ * Return: 0 .. zcoll_comm_nodes() - 1.
+ */
+unsigned int zcoll_comm_node(const struct zcoll_comm *comm);
+
+/**
+ * zcoll_comm_node_of() - the node of a rank
+ * @comm: the communicator
+ * @rank: 0 .. zcoll_comm_size() - 1
+ *
+ * Return: its number, or -EINVAL.
+ */
+int zcoll_comm_node_of(const struct zcoll_comm *comm, unsigned int rank);
+
+/**
  * zcoll_comm_fd() - the endpoint, a file descriptor
  * @comm: the owner of the descriptor: do not close it
  *
@@ -253,6 +325,35 @@ int zcoll_comm_stats(struct zcoll_comm *comm, struct zcoll_stats *stats);
  * Return: 0 or a negative errno.
  */
 int zcoll_comm_pending(struct zcoll_comm *comm, uint64_t seq, struct zcoll_status *status);
+
+/* -------------------------------------------------------------- aggregators */
+
+/**
+ * zcoll_aggregator_create() - become a node without ranks, which only aggregates
+ * @comm: output, freed by zcoll_comm_free()
+ * @attr: as the ranks have it, with ZCOLL_EXCHANGE_STORE, but for @attr->rank: the index
+ *	of this aggregator, 0 .. @attr->aggregators - 1. It is node
+ *	zcoll_comm_nodes() - @attr->aggregators + index
+ *
+ * An aggregator calls no operations: it loads the plans that its node is to follow, by
+ * zcoll_plan_load(), and then calls zcoll_aggregator_serve(). The ranks wait for that in
+ * zcoll_comm_create(), so it must be within @attr->join_timeout_ns of this call.
+ *
+ * Return: as zcoll_comm_create().
+ */
+int zcoll_aggregator_create(struct zcoll_comm **comm, const struct zcoll_attr *attr);
+
+/**
+ * zcoll_aggregator_serve() - wait until the communicator ends
+ * @comm: of zcoll_aggregator_create()
+ *
+ * The work is done in the kernel. It ends when it is revoked, or when rank 0 leaves and
+ * what other nodes have in flight through this one has ended.
+ *
+ * Return: 0: the ranks have left. Else the error that revoked the communicator, or for
+ * which it could not be made, with a text at zcoll_comm_error().
+ */
+int zcoll_aggregator_serve(struct zcoll_comm *comm);
 
 /* ------------------------------------------------------------------- memory */
 
@@ -307,50 +408,201 @@ int zcoll_free(struct zcoll_comm *comm, void *addr);
 /* --------------------------------------------------------------- operations */
 
 /**
- * zcoll_allreduce() - reduce all ranks' inputs, element by element, for all ranks
+ * struct zcoll_call - one collective operation, as this rank calls it
+ * @size: sizeof(struct zcoll_call)
+ * @collective: ZCOLL_ALLREDUCE ... ZCOLL_BARRIER
+ * @dtype: element type, ZCOLL_INT8 ... ZCOLL_FP64; BARRIER: 0
+ * @op: operator, ZCOLL_SUM ... ZCOLL_AVG; where nothing is reduced: 0
+ * @flags: ZCOLL_CMD_*, beside those of zcoll_comm_set_flags()
+ * @root: rank that is the root of BROADCAST or REDUCE; else 0
+ * @reserved: 0
+ * @count: number of elements; 0 only synchronises. BARRIER: 0
+ * @send: the input; NULL without elements, and where a rank has none
+ * @recv: the result, likewise
+ * @deadline_ns: ns from the submission; 0: the communicator's. At most
+ *	ZCOLL_MAX_DEADLINE_NS
+ *
+ * With n ranks, how many elements an input and a result have:
+ *
+ * ==============  ================  ================  ==============================
+ * collective      @send             @recv             result
+ * ==============  ================  ================  ==============================
+ * ALLREDUCE       @count            @count            reduction of all inputs
+ * REDUCE_SCATTER  n times @count    @count            this rank's block of that
+ * ALLGATHER       @count            n times @count    block i is the input of rank i
+ * BROADCAST       @count, at root   @count            the root's input
+ * REDUCE          @count            @count, at root   reduction of all inputs
+ * BARRIER         none              none              all have called
+ * ==============  ================  ================  ==============================
+ *
+ * What a rank does not have is not looked at. In place: @send and @recv are equal; for
+ * ALLGATHER, @send is this rank's block of @recv; for REDUCE_SCATTER, @recv is this
+ * rank's block of @send. Other overlaps are refused.
+ *
+ * All but @send, @recv and @deadline_ns must be the same on all ranks.
+ */
+struct zcoll_call {
+	size_t size;
+	unsigned int collective;
+	int dtype;
+	int op;
+	unsigned int flags;
+	unsigned int root;
+	unsigned int reserved;
+	uint64_t count;
+	const void *send;
+	void *recv;
+	uint64_t deadline_ns;
+};
+
+/**
+ * zcoll_call() - do a collective operation
  * @comm: the communicator
- * @send: this rank's input, @count elements; any alignment
- * @recv: the result, @count elements: @send itself (in place), or no byte of it
- * @count: number of elements, the same on all ranks; 0 only synchronises, and
- *	@send and @recv may be NULL then
- * @dtype: element type, ZCOLL_INT8 ... ZCOLL_FP64, the same on all ranks
- * @op: operator, ZCOLL_SUM ... ZCOLL_AVG, the same on all ranks
+ * @call: copied
+ *
+ * zcoll_allreduce() ... zcoll_barrier() are short for it.
  *
  * Blocks until the operation has ended; signal handlers run meanwhile. The
  * buffers stay the caller's. If zcoll_info.window operations are unfinished, waits
  * for the oldest of them first; that wait is bounded by the communicator's
  * deadline, if it has one (-ETIMEDOUT then loses nothing).
  *
+ * On several nodes the library chooses a plan, see zcoll_plan_use().
+ *
  * Return: 0 or a negative errno, see "Failure" at the top. -EFAULT: NULL with a
- * @count. -EINVAL: unknown type or operator, or buffers that overlap in part.
- * -EOVERFLOW: bytes do not fit an address.
+ * @count. -EINVAL: unknown collective, type, operator, flag or root, or buffers that
+ * overlap and are not in place. -EOVERFLOW: bytes do not fit an address. -EOPNOTSUPP:
+ * there is no plan for that, or the module does not know it.
  */
-int zcoll_allreduce(struct zcoll_comm *comm, const void *send, void *recv,
-		    uint64_t count, int dtype, int op);
+int zcoll_call(struct zcoll_comm *comm, const struct zcoll_call *call);
 
 /**
- * zcoll_iallreduce() - start an all-reduce
+ * zcoll_icall() - start a collective operation
  * @comm: the communicator
- * @send: as in zcoll_allreduce(); must not be written until the request has ended
- * @recv: as in zcoll_allreduce(); must not be touched until then
- * @count: as in zcoll_allreduce()
- * @dtype: as in zcoll_allreduce()
- * @op: as in zcoll_allreduce()
+ * @call: copied. @call->send must not be written until the request has ended, and
+ *	@call->recv not be touched
  * @req: output, owned by the caller until zcoll_wait() or zcoll_test() ends it
+ *
+ * zcoll_iallreduce() ... zcoll_ibarrier() are short for it.
  *
  * The operation makes progress in the kernel whatever the caller does. Returns as
  * soon as the kernel has accepted it, which for memory that is not registered is
  * when its pages are pinned. If zcoll_info.window operations are unfinished, waits
- * for the oldest of them first, as zcoll_allreduce() does.
+ * for the oldest of them first, as zcoll_call() does.
  *
  * Uses an io_uring that the library makes at the first call.
  *
- * Return: 0, or a negative errno as zcoll_allreduce() and no request. -ENOSYS or
+ * Return: 0, or a negative errno as zcoll_call() and no request. -ENOSYS or
  * -EPERM: io_uring is not there, or forbidden (sysctl kernel.io_uring_disabled,
  * seccomp); there is no silent way around it.
  */
+int zcoll_icall(struct zcoll_comm *comm, const struct zcoll_call *call,
+		struct zcoll_req **req);
+
+/**
+ * zcoll_comm_set_flags() - flags that all later calls have
+ * @comm: the communicator
+ * @flags: beside those of the single call. ZCOLL_CMD_REPRODUCIBLE: the bits of
+ *	reductions do not depend on how ranks lie on nodes; no matter where nothing is
+ *	reduced. ZCOLL_CMD_AGREED: an operation ends with success on all ranks that
+ *	survive it, or on none
+ *
+ * All ranks must set the same. What is asked for and cannot be is an error of the
+ * call (-EOPNOTSUPP), see <linux/zcoll.h>.
+ *
+ * Return: 0, or -EINVAL: unknown flag; or -EPERM in another process.
+ */
+int zcoll_comm_set_flags(struct zcoll_comm *comm, unsigned int flags);
+
+/**
+ * zcoll_allreduce() - reduce all ranks' inputs, element by element, for all ranks
+ * @comm: the communicator
+ * @send: this rank's input, @count elements; any alignment
+ * @recv: the result, @count elements: @send itself (in place), or no byte of it
+ * @count: number of elements; 0 only synchronises, and @send and @recv may be NULL then
+ * @dtype: element type, ZCOLL_INT8 ... ZCOLL_FP64
+ * @op: operator, ZCOLL_SUM ... ZCOLL_AVG
+ *
+ * Return: as zcoll_call().
+ */
+int zcoll_allreduce(struct zcoll_comm *comm, const void *send, void *recv,
+		    uint64_t count, int dtype, int op);
 int zcoll_iallreduce(struct zcoll_comm *comm, const void *send, void *recv,
 		     uint64_t count, int dtype, int op, struct zcoll_req **req);
+
+/**
+ * zcoll_reduce_scatter() - reduce all ranks' inputs, and give each rank one block
+ * @comm: the communicator
+ * @send: this rank's input: a block of @count elements for each rank, in their order
+ * @recv: this rank's block of the result: its block of @send (in place), or no byte of it
+ * @count: elements of a block
+ * @dtype: as in zcoll_allreduce()
+ * @op: as in zcoll_allreduce()
+ *
+ * Return: as zcoll_call().
+ */
+int zcoll_reduce_scatter(struct zcoll_comm *comm, const void *send, void *recv,
+			 uint64_t count, int dtype, int op);
+int zcoll_ireduce_scatter(struct zcoll_comm *comm, const void *send, void *recv,
+			  uint64_t count, int dtype, int op, struct zcoll_req **req);
+
+/**
+ * zcoll_allgather() - give all ranks the inputs of all
+ * @comm: the communicator
+ * @send: this rank's input, @count elements: its block of @recv (in place), or no byte of it
+ * @recv: the inputs, a block of @count elements for each rank, in their order
+ * @count: elements of a block
+ * @dtype: as in zcoll_allreduce()
+ *
+ * Return: as zcoll_call().
+ */
+int zcoll_allgather(struct zcoll_comm *comm, const void *send, void *recv,
+		    uint64_t count, int dtype);
+int zcoll_iallgather(struct zcoll_comm *comm, const void *send, void *recv,
+		     uint64_t count, int dtype, struct zcoll_req **req);
+
+/**
+ * zcoll_broadcast() - give all ranks the input of one
+ * @comm: the communicator
+ * @send: at the root its input, @count elements; elsewhere not looked at
+ * @recv: the same elements, on all ranks: at the root @send (in place), or no byte of it
+ * @count: number of elements
+ * @dtype: as in zcoll_allreduce()
+ * @root: rank of the root
+ *
+ * Return: as zcoll_call().
+ */
+int zcoll_broadcast(struct zcoll_comm *comm, const void *send, void *recv,
+		    uint64_t count, int dtype, unsigned int root);
+int zcoll_ibroadcast(struct zcoll_comm *comm, const void *send, void *recv,
+		     uint64_t count, int dtype, unsigned int root, struct zcoll_req **req);
+
+/**
+ * zcoll_reduce() - reduce all ranks' inputs, element by element, for one rank
+ * @comm: the communicator
+ * @send: this rank's input, @count elements
+ * @recv: at the root the result: @send itself (in place), or no byte of it; elsewhere not
+ *	looked at
+ * @count: number of elements
+ * @dtype: as in zcoll_allreduce()
+ * @op: as in zcoll_allreduce()
+ * @root: rank of the root
+ *
+ * Return: as zcoll_call().
+ */
+int zcoll_reduce(struct zcoll_comm *comm, const void *send, void *recv, uint64_t count,
+		 int dtype, int op, unsigned int root);
+int zcoll_ireduce(struct zcoll_comm *comm, const void *send, void *recv, uint64_t count,
+		  int dtype, int op, unsigned int root, struct zcoll_req **req);
+
+/**
+ * zcoll_barrier() - wait until all ranks have called it
+ * @comm: the communicator
+ *
+ * Return: as zcoll_call().
+ */
+int zcoll_barrier(struct zcoll_comm *comm);
+int zcoll_ibarrier(struct zcoll_comm *comm, struct zcoll_req **req);
 
 /**
  * zcoll_wait() - wait for a request
@@ -391,18 +643,10 @@ uint64_t zcoll_req_seq(const struct zcoll_req *req);
  */
 int zcoll_req_error(struct zcoll_req *req, char *buf, size_t len);
 
-/**
- * zcoll_barrier() - wait until all ranks have called it
- * @comm: the communicator
- *
- * Return: as zcoll_allreduce(), of which it is one of no elements.
- */
-int zcoll_barrier(struct zcoll_comm *comm);
-
 /* ------------------------------------------------- on a ring of the caller's */
 
 /**
- * zcoll_prep_allreduce() - fill an SQE of the caller's own io_uring
+ * zcoll_prep_call() - fill an SQE of the caller's own io_uring
  * @sqe: from io_uring_get_sqe(); overwritten: set its flags and user_data after
  * @ring_flags: the flags the ring was made with. With IORING_SETUP_SQE128 the
  *	command is written into the SQE, else into @cmd, and the SQE points there
@@ -410,11 +654,9 @@ int zcoll_barrier(struct zcoll_comm *comm);
  * @cmd: 80 bytes, the caller's; must stay unchanged until the CQE: links,
  *	IOSQE_ASYNC and IORING_SETUP_SQPOLL have it read late. May be NULL with
  *	IORING_SETUP_SQE128
- * @send: as in zcoll_iallreduce(); until the CQE
- * @recv: as in zcoll_iallreduce(); until the CQE
- * @count: as in zcoll_allreduce()
- * @dtype: as in zcoll_allreduce()
- * @op: as in zcoll_allreduce()
+ * @call: as in zcoll_icall(); the buffers until the CQE
+ *
+ * zcoll_prep_allreduce() ... zcoll_prep_barrier() are short for it.
  *
  * The operation's sequence number is drawn here, so its place among the
  * operations of the communicator is that of this call; in which order and on
@@ -432,14 +674,34 @@ int zcoll_barrier(struct zcoll_comm *comm);
  *
  * Return: 0, or a negative errno: no number is drawn and @sqe is not touched.
  */
+int zcoll_prep_call(struct io_uring_sqe *sqe, unsigned int ring_flags,
+		    struct zcoll_comm *comm, struct zcoll_cmd *cmd,
+		    const struct zcoll_call *call);
 int zcoll_prep_allreduce(struct io_uring_sqe *sqe, unsigned int ring_flags,
 			 struct zcoll_comm *comm, struct zcoll_cmd *cmd,
 			 const void *send, void *recv, uint64_t count, int dtype, int op);
+int zcoll_prep_reduce_scatter(struct io_uring_sqe *sqe, unsigned int ring_flags,
+			      struct zcoll_comm *comm, struct zcoll_cmd *cmd,
+			      const void *send, void *recv, uint64_t count, int dtype,
+			      int op);
+int zcoll_prep_allgather(struct io_uring_sqe *sqe, unsigned int ring_flags,
+			 struct zcoll_comm *comm, struct zcoll_cmd *cmd,
+			 const void *send, void *recv, uint64_t count, int dtype);
+int zcoll_prep_broadcast(struct io_uring_sqe *sqe, unsigned int ring_flags,
+			 struct zcoll_comm *comm, struct zcoll_cmd *cmd,
+			 const void *send, void *recv, uint64_t count, int dtype,
+			 unsigned int root);
+int zcoll_prep_reduce(struct io_uring_sqe *sqe, unsigned int ring_flags,
+		      struct zcoll_comm *comm, struct zcoll_cmd *cmd,
+		      const void *send, void *recv, uint64_t count, int dtype, int op,
+		      unsigned int root);
+int zcoll_prep_barrier(struct io_uring_sqe *sqe, unsigned int ring_flags,
+		       struct zcoll_comm *comm, struct zcoll_cmd *cmd);
 
 /**
- * zcoll_sqe_seq() - sequence number in an SQE of zcoll_prep_allreduce()
+ * zcoll_sqe_seq() - sequence number in an SQE of zcoll_prep_call()
  * @sqe: the SQE, not submitted yet
- * @ring_flags: as in zcoll_prep_allreduce()
+ * @ring_flags: as in zcoll_prep_call()
  *
  * Return: the number; keep it to ask about the operation later.
  */
@@ -487,10 +749,18 @@ int zcoll_plan_unload(struct zcoll_comm *comm, uint32_t number);
 /**
  * zcoll_plan_use() - by which plan later operations are done
  * @comm: the communicator
- * @number: from zcoll_plan_load(), or 0: the built-in plan, which is used at first
+ * @collective: which operations: ZCOLL_ALLREDUCE ... ZCOLL_BARRIER
+ * @number: from zcoll_plan_load(), or 0: what the library chooses, as at first
  *
  * It holds for operations that are called, or prepared, after it. All ranks must
  * use the same plan for the same operation; a mismatch is found, and fails on all.
+ *
+ * What the library chooses is the module's own plan on one node. On several it is what
+ * zcoll_plan_select() says of the collective, its bytes, and what its flags want, so that
+ * ``ZCOLL_PLAN`` and its like, ``ZCOLL_RULES`` and ``ZCOLL_COSTS`` decide; they must be
+ * the same on all ranks. They are read when an operation of some size is first called.
+ * Where nobody else decides, one choice is made for all sizes up to each power of two. The
+ * plan is loaded then, and kept; at most 40 are.
  *
  * Any number is taken here, as another rank of the node may have loaded the plan. With
  * one that nobody has loaded, an operation fails with -ENOENT on this rank when it is
@@ -498,9 +768,9 @@ int zcoll_plan_unload(struct zcoll_comm *comm, uint32_t number);
  * again by another plan, unless it had already called later ones; then the communicator
  * is aborted.
  *
- * Return: 0, or -EPERM in another process.
+ * Return: 0, or -EINVAL: there is no such collective; or -EPERM in another process.
  */
-int zcoll_plan_use(struct zcoll_comm *comm, uint32_t number);
+int zcoll_plan_use(struct zcoll_comm *comm, unsigned int collective, uint32_t number);
 
 /* ------------------------------------------------------ information and names */
 

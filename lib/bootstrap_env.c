@@ -101,7 +101,7 @@ static int get_key(struct zcoll_attr *attr)
 static int job_zcoll(struct zcoll_attr *attr, char *job)
 {
 	(void)job;	/* ZCOLL_KEY is the key itself */
-	return missing(attr, "ZCOLL_RANK", "ZCOLL_KEY");
+	return missing(attr, getenv("ZCOLL_RANK") ? "ZCOLL_RANK" : "ZCOLL_AGGREGATOR", "ZCOLL_KEY");
 }
 
 /* A restarted job must not meet what is left of its last start */
@@ -189,6 +189,9 @@ static int job_pmi(struct zcoll_attr *attr, char *job)
 		snprintf(job, ZC_JOB_MAX, "pmi:%s", id);
 		return 0;
 	}
+	/* Each node has such a process of its own */
+	if (attr->exchange)
+		return FAIL(attr, -EINVAL, "PMI_RANK is set, and neither PMI_JOBID nor ZCOLL_KEY: on several nodes set ZCOLL_KEY to 32 hex digits, the same for all ranks");
 	if (getenv("PMI_FD"))
 		return job_pmi_fd(attr, job);
 	return FAIL(attr, -EINVAL, "PMI_RANK is set, and none of PMI_JOBID, PMI_FD and ZCOLL_KEY");
@@ -225,6 +228,9 @@ static int job_pmix(struct zcoll_attr *attr, char *job)
  *	are also set where no rank is
  * @local: variable of the number of ranks on this node, or NULL
  * @nodes: variable of the number of nodes, or NULL
+ * @pmix: has it a PMIx server, if PMIX_NAMESPACE is set?
+ * @master: does it set MASTER_ADDR and MASTER_PORT?
+ * @aggregator: @rank is the index of an aggregator
  * @job: write the name of the job, of at most ZC_JOB_MAX bytes
  */
 struct launcher {
@@ -233,18 +239,25 @@ struct launcher {
 	const char *size_too;
 	const char *local;
 	const char *nodes;
+	bool pmix;
+	bool master;
+	bool aggregator;
 	int (*job)(struct zcoll_attr *attr, char *job);
 };
 
 static const struct launcher launchers[] = {
-	{ .rank = "ZCOLL_RANK", .size = "ZCOLL_SIZE", .job = job_zcoll },
-	{ .rank = "RANK", .size = "WORLD_SIZE", .local = "LOCAL_WORLD_SIZE", .job = job_torch },
+	{ .rank = "ZCOLL_AGGREGATOR", .size = "ZCOLL_SIZE", .size_too = "ZCOLL_SIZE",
+	  .aggregator = true, .job = job_zcoll },
+	{ .rank = "ZCOLL_RANK", .size = "ZCOLL_SIZE", .local = "LOCAL_WORLD_SIZE",
+	  .job = job_zcoll },
+	{ .rank = "RANK", .size = "WORLD_SIZE", .local = "LOCAL_WORLD_SIZE", .master = true,
+	  .job = job_torch },
 	{ .rank = "OMPI_COMM_WORLD_RANK", .size = "OMPI_COMM_WORLD_SIZE",
-	  .local = "OMPI_COMM_WORLD_LOCAL_SIZE", .job = job_ompi },
+	  .local = "OMPI_COMM_WORLD_LOCAL_SIZE", .pmix = true, .job = job_ompi },
 	{ .rank = "PMI_RANK", .size = "PMI_SIZE", .local = "MPI_LOCALNRANKS", .job = job_pmi },
 	{ .rank = "SLURM_PROCID", .size = "SLURM_STEP_NUM_TASKS", .size_too = "SLURM_NTASKS",
-	  .nodes = "SLURM_STEP_NUM_NODES", .job = job_slurm },
-	{ .rank = "PMIX_RANK", .job = job_pmix },
+	  .nodes = "SLURM_STEP_NUM_NODES", .pmix = true, .job = job_slurm },
+	{ .rank = "PMIX_RANK", .pmix = true, .job = job_pmix },
 };
 
 static bool is_there(const struct launcher *l)
@@ -260,8 +273,8 @@ static const char *size_variable(const struct launcher *l)
 	return l->size_too && getenv(l->size_too) ? l->size_too : NULL;
 }
 
-/* Rank and size */
-static int get_place(struct zcoll_attr *attr, const struct launcher *l)
+/* Rank and size, which the exchange bounds; @local: ranks on this node, if PMIx says it */
+static int get_place(struct zcoll_attr *attr, const struct launcher *l, unsigned int *local)
 {
 	const char *size = size_variable(l);
 	int ret;
@@ -272,33 +285,88 @@ static int get_place(struct zcoll_attr *attr, const struct launcher *l)
 		return missing(attr, l->rank, l->size);
 	ret = get_number(attr, l->rank, &attr->rank);
 	if (!ret)
-		ret = size ? get_number(attr, size, &attr->nranks) : zc_pmix_size(attr);
-	if (ret)
-		return ret;
-	if (!attr->nranks || attr->nranks > ZCOLL_MAX_RANKS)
-		return FAIL(attr, -EINVAL, "%s=%u: must be 1 to %u", size ? size : "size of the PMIx job",
-			    attr->nranks, ZCOLL_MAX_RANKS);
-	if (attr->rank >= attr->nranks)
+		ret = size ? get_number(attr, size, &attr->nranks) : zc_pmix_size(attr, local);
+	return ret;
+}
+
+static int check_place(struct zcoll_attr *attr, const struct launcher *l)
+{
+	unsigned int max = attr->exchange ? ZCOLL_MAX_SIZE : ZCOLL_MAX_RANKS;
+	unsigned int number = l->aggregator ? attr->aggregators : attr->nranks;
+	const char *size = size_variable(l);
+
+	if (!size)
+		size = "size of the PMIx job";
+	if (!attr->nranks || attr->nranks > max)
+		return FAIL(attr, -EINVAL, "%s=%u: must be 1 to %u", size, attr->nranks, max);
+	if (attr->rank >= number)
 		return FAIL(attr, -EINVAL, "%s=%u: must be less than %s=%u", l->rank, attr->rank,
-			    size ? size : "size of the PMIx job", attr->nranks);
+			    l->aggregator ? "ZCOLL_AGGREGATORS" : size, number);
 	return 0;
 }
 
-/* All ranks must be on this node: told now, rather than after a time-out */
-static int check_nodes(struct zcoll_attr *attr, const struct launcher *l)
+/* -------------------------------------------------------------- several nodes */
+
+enum spread {
+	UNKNOWN,	/* the launcher says nothing */
+	ONE_NODE,
+	SEVERAL_NODES,
+};
+
+/*
+ * Are all ranks on this node? @local are the ranks here, or 0. @what is how it was said,
+ * for a text.
+ */
+static int get_spread(struct zcoll_attr *attr, const struct launcher *l, unsigned int local,
+		      enum spread *spread, char *what, size_t len)
 {
 	const char *name = l->local ? l->local : l->nodes;
 	unsigned int need = l->local ? attr->nranks : 1, n;
 	int ret;
 
+	*spread = UNKNOWN;
+	if (local) {
+		*spread = local == attr->nranks ? ONE_NODE : SEVERAL_NODES;
+		snprintf(what, len, "%u of %u ranks of the PMIx job are on this node", local,
+			 attr->nranks);
+		return 0;
+	}
 	if (!name || !getenv(name))
 		return 0;
 	ret = get_number(attr, name, &n);
-	if (!ret && n != need)
-		return FAIL(attr, -EOPNOTSUPP, "%s=%u of %u ranks: all ranks must be on one node",
-			    name, n, attr->nranks);
-	return ret;
+	if (ret)
+		return ret;
+	*spread = n == need ? ONE_NODE : SEVERAL_NODES;
+	snprintf(what, len, "%s=%u of %u ranks", name, n, attr->nranks);
+	return 0;
 }
+
+/* How are ranks on other nodes met? See zcoll_attr_from_env() */
+static int get_exchange(struct zcoll_attr *attr, const struct launcher *l, unsigned int local)
+{
+	bool pmix = l->pmix && getenv("PMIX_NAMESPACE") && getenv("PMIX_RANK");
+	bool told = getenv("ZCOLL_NODE_ID") || attr->aggregators;
+	enum spread spread;
+	char what[120];
+	int ret;
+
+	attr->exchange = ZCOLL_EXCHANGE_NONE;
+	ret = get_spread(attr, l, local, &spread, what, sizeof(what));
+	if (ret || (spread == ONE_NODE && !told))
+		return ret;
+	if (getenv("ZCOLL_STORE"))
+		attr->exchange = ZCOLL_EXCHANGE_STORE;
+	else if (pmix && (told || spread == SEVERAL_NODES))
+		attr->exchange = ZCOLL_EXCHANGE_PMIX;
+	else if (l->master && getenv("MASTER_ADDR"))
+		attr->exchange = ZCOLL_EXCHANGE_STORE;
+	else if (spread == SEVERAL_NODES)
+		return FAIL(attr, -EOPNOTSUPP, "%s: on several nodes, set ZCOLL_STORE=HOST:PORT, an address of rank 0's node and a free port there",
+			    what);
+	return 0;
+}
+
+/* ----------------------------------------------------------------------- all */
 
 static int get_job(struct zcoll_attr *attr, const struct launcher *l)
 {
@@ -315,10 +383,15 @@ static int get_job(struct zcoll_attr *attr, const struct launcher *l)
 
 static int from_launcher(struct zcoll_attr *attr, const struct launcher *l)
 {
-	int ret = get_place(attr, l);
+	unsigned int local = 0;
+	int ret = get_place(attr, l, &local);
 
+	if (!ret && getenv("ZCOLL_AGGREGATORS"))
+		ret = get_number(attr, "ZCOLL_AGGREGATORS", &attr->aggregators);
 	if (!ret)
-		ret = check_nodes(attr, l);
+		ret = get_exchange(attr, l, local);
+	if (!ret)
+		ret = check_place(attr, l);
 	if (!ret)
 		ret = get_job(attr, l);
 	if (!ret)

@@ -5,20 +5,21 @@
 LIB_SONAME := libzcoll.so.0
 LIB_PMIX := $(shell pkg-config --exists pmix 2>/dev/null && echo yes)
 
-LIB_SRCS := allreduce.c bootstrap_env.c buffers.c command.c comm.c device.c key.c loaded.c \
-	names.c request.c sequence.c text.c time.c \
+LIB_SRCS := bootstrap_env.c buffers.c call.c collectives.c command.c comm.c device.c key.c \
+	loaded.c names.c planner.c request.c sequence.c text.c time.c aggregator.c join.c join_nodes.c \
+	$(patsubst %,boot/%.c,caller exchange failure frame guest meet nodes place proof receive server turn wire) \
 	$(patsubst lib/%,%,$(wildcard lib/plan/*.c)) \
-	$(if $(LIB_PMIX),bootstrap_pmix.c,bootstrap_nopmix.c)
+	$(if $(LIB_PMIX),boot/pmix.c boot/pmix_calls.c boot/pmix_exchange.c,boot/nopmix.c)
 LIB_OBJS := $(LIB_SRCS:%.c=$(B)/lib/%.o)
 OBJS += $(LIB_OBJS)
 
 # Of kmod/engine, what knows plans; the library runs no engine
-LIB_PLAN_OBJS := $(patsubst %,$(B)/kmod/engine/%.o,plan plan_valid plan_check prog)
+LIB_PLAN_OBJS := $(patsubst %,$(B)/kmod/engine/%.o,plan plan_valid plan_check plan_place prog)
 
 $(LIB_OBJS): override CFLAGS += -fPIC -fvisibility=hidden
 $(LIB_OBJS): override CPPFLAGS += -DZC_VERSION='"$(VERSION)"'
 $(B)/lib/names.o: Makefile
-$(B)/lib/bootstrap_pmix.o: override CPPFLAGS += -DZC_PMIX_LIB='"libpmix.so.2"' \
+$(patsubst %,$(B)/lib/boot/%.o,pmix pmix_calls pmix_exchange): override CPPFLAGS += -DZC_PMIX_LIB='"libpmix.so.2"' \
 	$(shell pkg-config --cflags pmix 2>/dev/null)
 
 lib: $(B)/lib/libzcoll.so $(B)/lib/libzcoll.a $(B)/lib/zcoll.pc ## build libzcoll
@@ -27,7 +28,7 @@ $(B)/lib/libzcoll.so.$(VERSION): $(LIB_OBJS) $(LIB_PLAN_OBJS) lib/libzcoll.map
 	$(E) LD $(@:$(B)/%=%)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(LIB_SONAME) -Wl,-z,defs \
 		-Wl,--version-script=lib/libzcoll.map -o $@ $(LIB_OBJS) \
-		$(LIB_PLAN_OBJS) -luring -ljansson -lm -pthread -ldl
+		$(LIB_PLAN_OBJS) -luring -ljansson -lnettle -lm -pthread -ldl
 
 $(B)/lib/$(LIB_SONAME): $(B)/lib/libzcoll.so.$(VERSION)
 	$(Q)ln -sf $(<F) $@

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR MIT
 /*
- * Communicators: joining, leaving, and questions about them.
+ * Communicators: making them (join.c does the joining), leaving, and questions about
+ * them.
  *
  * To the kernel a rank is an address space, so a forked child must not submit. The
  * library notices without a system call by a page that fork() wipes.
  */
 #include <errno.h>
-#include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "internal.h"
@@ -74,111 +72,22 @@ bool zc_is_revoked(struct zcoll_comm *comm)
 	return !zc_comm_status(comm, &st) && st.state == ZCOLL_STATE_DONE;
 }
 
-/* Write "1, 4, 5" or "1, 4, ... (17 in all)" */
-static void list_ranks(char *buf, size_t len, const uint32_t *ranks, unsigned int shown,
-		       unsigned int all)
-{
-	size_t at = 0;
+/* ------------------------------------------------------------------ making */
 
-	for (unsigned int i = 0; i < shown && at < len; i++)
-		at += snprintf(buf + at, len - at, "%s%u", i ? ", " : "", ranks[i]);
-	if (all > shown && at < len)
-		snprintf(buf + at, len - at, ", ... (%u in all)", all);
-}
-
-#define LIST_AT_MOST	8
-
-/* The time to join is over, or the communicator was revoked: say why */
-static int why_not_joined(struct zcoll_comm *comm, const struct zcoll_attr *attr)
-{
-	char text[ZCOLL_TEXT_MAX] = "", ranks[100] = "";
-	uint32_t missing[LIST_AT_MOST];
-	struct zcoll_status st = {
-		.missing = (uintptr_t)missing,
-		.missing_len = LIST_AT_MOST,
-		.text = (uintptr_t)text,
-		.text_len = sizeof(text),
-	};
-	unsigned int absent;
-	int ret;
-
-	ret = zc_comm_status(comm, &st);
-	if (ret)
-		return zc_text(attr->error, attr->error_len, ret, "rank %u: status of the communicator: %s",
-			       comm->rank, strerror(-ret));
-	if (st.state == ZCOLL_STATE_DONE)
-		return zc_text(attr->error, attr->error_len, st.result, "%s",
-			       text[0] ? text : strerror(-st.result));
-
-	absent = st.nranks - st.arrived;
-	list_ranks(ranks, sizeof(ranks), missing, absent < LIST_AT_MOST ? absent : LIST_AT_MOST,
-		   absent);
-	return zc_text(attr->error, attr->error_len, -ETIMEDOUT,
-		       "rank %u: %u of %u ranks joined in %g s, missing: %s", comm->rank,
-		       st.arrived, st.nranks, attr->join_timeout_ns / 1e9, ranks);
-}
-
-/* ----------------------------------------------------------------- joining */
-
-static int join(struct zcoll_comm *comm, int dev, const struct zcoll_attr *attr)
-{
-	char text[ZCOLL_TEXT_MAX] = "";
-	struct zcoll_join join = {
-		.size = sizeof(join),
-		.rank = attr->rank,
-		.nranks = attr->nranks,
-		.deadline_ns = attr->deadline_ns,
-		.text = (uintptr_t)text,
-		.text_len = sizeof(text),
-	};
-	int fd;
-
-	memcpy(join.key, attr->key, sizeof(join.key));
-	fd = zc_ioctl(dev, ZCOLL_IOC_JOIN, &join);
-	if (fd < 0)
-		return zc_text(attr->error, attr->error_len, fd, "rank %u of %u cannot join: %s",
-			       attr->rank, attr->nranks, text[0] ? text : strerror(-fd));
-	comm->fd = fd;
-	return 0;
-}
-
-/* Wait until the endpoint says that all ranks are there */
-static int wait_for_ranks(struct zcoll_comm *comm, const struct zcoll_attr *attr)
-{
-	uint64_t end = zc_after(attr->join_timeout_ns);
-	struct pollfd pfd = { .fd = comm->fd, .events = POLLIN };
-	struct timespec ts;
-	uint64_t left;
-	int ret;
-
-	if (!attr->join_timeout_ns)
-		return 0;
-	do {
-		left = zc_left(end);
-		ts.tv_sec = left / 1000000000;
-		ts.tv_nsec = left % 1000000000;
-		ret = ppoll(&pfd, 1, end == ZCOLL_WAIT_FOREVER ? NULL : &ts, NULL);
-	} while (ret < 0 && errno == EINTR);
-
-	if (ret < 0) {
-		ret = -errno;
-		return zc_text(attr->error, attr->error_len, ret, "rank %u: poll on the endpoint: %s",
-			       comm->rank, strerror(-ret));
-	}
-	if (ret && !(pfd.revents & (POLLERR | POLLHUP)))
-		return 0;
-	return why_not_joined(comm, attr);
-}
-
-static void comm_destroy(struct zcoll_comm *comm)
+void zc_comm_destroy(struct zcoll_comm *comm)
 {
 	if (comm->fd >= 0)
 		close(comm->fd);
+	for (unsigned int i = 0; i < comm->nr_lifelines; i++)
+		close(comm->lifelines[i]);
+	free(comm->lifelines);
 	if (comm->owner)
 		munmap((void *)comm->owner, sysconf(_SC_PAGESIZE));
 	pthread_rwlock_destroy(&comm->ranges_lock);
 	pthread_mutex_destroy(&comm->ring_lock);
+	pthread_mutex_destroy(&comm->planner_lock);
 	pthread_mutex_destroy(&comm->text_lock);
+	free(comm->node_map);
 	free(comm);
 }
 
@@ -191,70 +100,125 @@ static struct zcoll_comm *comm_new(const struct zcoll_attr *attr, const struct z
 	comm->fd = -1;
 	comm->rank = attr->rank;
 	comm->nranks = attr->nranks;
+	comm->nodes = 1;
+	comm->members = 1;
 	comm->deadline_ns = attr->deadline_ns;
 	comm->window = info->window;
 	comm->types = info->types;
 	comm->ops = info->ops;
 	pthread_rwlock_init(&comm->ranges_lock, NULL);
 	pthread_mutex_init(&comm->ring_lock, NULL);
+	pthread_mutex_init(&comm->planner_lock, NULL);
 	pthread_mutex_init(&comm->text_lock, NULL);
 	comm->owner = owner_page();
 	if (!comm->owner) {
-		comm_destroy(comm);
+		zc_comm_destroy(comm);
 		return NULL;
 	}
 	return comm;
 }
 
-/* What the kernel would refuse too, but with less to say about it */
-static int check_attr(const struct zcoll_attr *attr)
+/**
+ * zc_comm_new - open the device and make a communicator that has not joined
+ * @comm: output
+ * @dev: output: the device
+ * @attr: attr
+ */
+int zc_comm_new(struct zcoll_comm **comm, int *dev, const struct zcoll_attr *attr)
 {
-	if (attr->size != sizeof(*attr))
-		return -EINVAL;		/* then the place of the text is not known either */
-	if (!attr->nranks || attr->nranks > ZCOLL_MAX_RANKS)
+	struct zcoll_info info;
+
+	*dev = zc_device_open(attr->device, &info, attr->error, attr->error_len);
+	if (*dev < 0)
+		return *dev;
+	*comm = comm_new(attr, &info);
+	if (*comm)
+		return 0;
+	close(*dev);
+	return zc_text(attr->error, attr->error_len, -ENOMEM,
+		       "rank %u: no memory for a communicator", attr->rank);
+}
+
+static int check_exchange(const struct zcoll_attr *attr)
+{
+	if (attr->exchange > ZCOLL_EXCHANGE_PMIX)
+		return zc_text(attr->error, attr->error_len, -EINVAL, "exchange %u: no such kind",
+			       attr->exchange);
+	if (attr->exchange && !attr->join_timeout_ns)
 		return zc_text(attr->error, attr->error_len, -EINVAL,
-			       "%u ranks: must be 1 to %u", attr->nranks, ZCOLL_MAX_RANKS);
-	if (attr->rank >= attr->nranks)
+			       "join time-out of 0: on several nodes ranks must be waited for");
+	if (attr->aggregators && attr->exchange != ZCOLL_EXCHANGE_STORE)
 		return zc_text(attr->error, attr->error_len, -EINVAL,
-			       "rank %u of %u: must be 0 to %u", attr->rank, attr->nranks,
-			       attr->nranks - 1);
+			       "%u aggregators: they need a store (ZCOLL_STORE=HOST:PORT)",
+			       attr->aggregators);
+	if (attr->aggregators >= ZCOLL_MAX_NODES)
+		return zc_text(attr->error, attr->error_len, -EINVAL,
+			       "%u aggregators: at most %u", attr->aggregators,
+			       ZCOLL_MAX_NODES - 1);
+	return 0;
+}
+
+/* What the kernel would refuse too, but with less to say about it */
+static int check_attr(const struct zcoll_attr *attr, const char *what, unsigned int number)
+{
+	unsigned int max = attr->exchange ? ZCOLL_MAX_SIZE : ZCOLL_MAX_RANKS;
+
+	if (!attr->nranks || attr->nranks > max)
+		return zc_text(attr->error, attr->error_len, -EINVAL,
+			       "%u ranks: must be 1 to %u", attr->nranks, max);
+	if (attr->rank >= number)
+		return zc_text(attr->error, attr->error_len, -EINVAL,
+			       "%s %u of %u: must be 0 to %u", what, attr->rank, number,
+			       number - 1);
 	if (attr->deadline_ns > ZCOLL_MAX_DEADLINE_NS)
 		return zc_text(attr->error, attr->error_len, -EINVAL,
 			       "deadline of %llu ns: at most %llu, a day",
 			       (unsigned long long)attr->deadline_ns,
 			       (unsigned long long)ZCOLL_MAX_DEADLINE_NS);
-	return 0;
+	return check_exchange(attr);
 }
 
-int zcoll_comm_create(struct zcoll_comm **out, const struct zcoll_attr *attr)
+static int create_here(struct zcoll_comm **out, const struct zcoll_attr *attr)
 {
 	struct zcoll_comm *comm;
-	struct zcoll_info info;
 	int dev, ret;
 
-	ret = check_attr(attr);
+	ret = zc_comm_new(&comm, &dev, attr);
 	if (ret)
 		return ret;
-	dev = zc_device_open(attr->device, &info, attr->error, attr->error_len);
-	if (dev < 0)
-		return dev;
-
-	comm = comm_new(attr, &info);
-	if (!comm) {
-		close(dev);
-		return zc_text(attr->error, attr->error_len, -ENOMEM,
-			       "rank %u: no memory for a communicator", attr->rank);
-	}
-	ret = join(comm, dev, attr);
+	ret = zc_join_here(comm, dev, attr);
 	close(dev);
-	if (!ret)
-		ret = wait_for_ranks(comm, attr);
 	if (ret) {
-		comm_destroy(comm);
+		zc_comm_destroy(comm);
 		return ret;
 	}
 	*out = comm;
 	return 0;
+}
+
+int zcoll_comm_create(struct zcoll_comm **comm, const struct zcoll_attr *attr)
+{
+	int ret;
+
+	if (attr->size != sizeof(*attr))
+		return -EINVAL;		/* then the place of the text is not known either */
+	ret = check_attr(attr, "rank", attr->nranks);
+	if (ret)
+		return ret;
+	return attr->exchange ? zc_join_nodes(comm, attr, false) : create_here(comm, attr);
+}
+
+int zcoll_aggregator_create(struct zcoll_comm **comm, const struct zcoll_attr *attr)
+{
+	int ret;
+
+	if (attr->size != sizeof(*attr))
+		return -EINVAL;
+	if (!attr->aggregators)
+		return zc_text(attr->error, attr->error_len, -EINVAL,
+			       "an aggregator, but ZCOLL_AGGREGATORS or the attr says that there are 0");
+	ret = check_attr(attr, "aggregator", attr->aggregators);
+	return ret ? ret : zc_join_nodes(comm, attr, true);
 }
 
 int zcoll_comm_create_from_env(struct zcoll_comm **comm, char *error, size_t error_len)
@@ -288,11 +252,13 @@ int zcoll_comm_free(struct zcoll_comm *comm)
 			return zc_fail(comm, -EBUSY,
 				       "rank %u: requests are in flight or were not waited for: wait for them, or abort the communicator, then free it",
 				       comm->rank);
+		zc_meeting_abandon(comm);
 		leave(comm);
+		zc_lifelines_end(comm);
 	}
 	zc_requests_free(comm);
 	zc_ranges_free(comm);
-	comm_destroy(comm);
+	zc_comm_destroy(comm);
 	return 0;
 }
 
@@ -316,6 +282,23 @@ unsigned int zcoll_comm_rank(const struct zcoll_comm *comm)
 unsigned int zcoll_comm_size(const struct zcoll_comm *comm)
 {
 	return comm->nranks;
+}
+
+unsigned int zcoll_comm_nodes(const struct zcoll_comm *comm)
+{
+	return comm->nodes;
+}
+
+unsigned int zcoll_comm_node(const struct zcoll_comm *comm)
+{
+	return comm->node;
+}
+
+int zcoll_comm_node_of(const struct zcoll_comm *comm, unsigned int rank)
+{
+	if (rank >= comm->nranks)
+		return -EINVAL;
+	return comm->node_map ? (int)comm->node_map[rank] : 0;
 }
 
 int zcoll_comm_fd(const struct zcoll_comm *comm)

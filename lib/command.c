@@ -1,84 +1,253 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR MIT
 /*
- * Commands: the arguments of a call, checked and put into a struct zcoll_cmd, and
- * that into an SQE. The 80 bytes lie in the SQE itself where the ring has SQEs of
- * 128 bytes, else beside it.
+ * Commands: a struct zcoll_call, checked and made a struct zcoll_cmd, and that put
+ * into an SQE. The 80 bytes lie in the SQE itself where the ring has SQEs of 128
+ * bytes, else beside it.
+ *
+ * A *side* of a call is what it reads, or what it writes: an address and a number of
+ * bytes, none at ranks that have no such side.
  */
 #include <errno.h>
 #include <string.h>
 
+#include <zcoll_plan.h>
+
 #include "internal.h"
 
-/* Checks of one buffer of @len bytes */
-static int check_buffer(struct zcoll_comm *comm, const char *what, const void *addr, uint64_t len)
+struct side {
+	const char *name;
+	uintptr_t addr;
+	uint64_t len;
+};
+
+/* What a collective asks for, beside buffers */
+static const struct shape {
+	bool reduces;
+	bool moves;		/* elements, so that it has a type */
+	bool rooted;
+	bool in_blocks;		/* one for each rank, in the input */
+	bool out_blocks;
+} shapes[ZCOLL_NR_COLLECTIVES] = {
+	[ZCOLL_ALLREDUCE] = { .reduces = true, .moves = true },
+	[ZCOLL_REDUCE_SCATTER] = { .reduces = true, .moves = true, .in_blocks = true },
+	[ZCOLL_ALLGATHER] = { .moves = true, .out_blocks = true },
+	[ZCOLL_BROADCAST] = { .moves = true, .rooted = true },
+	[ZCOLL_REDUCE] = { .reduces = true, .moves = true, .rooted = true },
+	[ZCOLL_BARRIER] = { 0 },
+};
+
+/* ------------------------------------------------------------------- checks */
+
+static int check_form(struct zcoll_comm *comm, const struct zcoll_call *call)
 {
-	if (!addr && len)
-		return zc_fail(comm, -EFAULT, "rank %u: %s is NULL and count is not 0", comm->rank,
-			       what);
-	if ((uintptr_t)addr + len < (uintptr_t)addr)
-		return zc_fail(comm, -EOVERFLOW, "rank %u: %s %p and %llu bytes leave the address space",
-			       comm->rank, what, addr, (unsigned long long)len);
+	if (call->size != sizeof(*call) || call->reserved)
+		return zc_fail(comm, -EINVAL, "rank %u: struct zcoll_call is of another version",
+			       comm->rank);
+	if (!call->collective || call->collective >= ZCOLL_NR_COLLECTIVES)
+		return zc_fail(comm, -EINVAL, "rank %u: there is no collective %u", comm->rank,
+			       call->collective);
+	if (call->flags & ~ZCOLL_CMD_FLAGS)
+		return zc_fail(comm, -EINVAL, "rank %u: %s: unknown flags 0x%x", comm->rank,
+			       zcoll_collective_name(call->collective),
+			       call->flags & ~ZCOLL_CMD_FLAGS);
+	if (call->deadline_ns > ZCOLL_MAX_DEADLINE_NS)
+		return zc_fail(comm, -EINVAL, "rank %u: deadline of %llu ns: at most %llu, a day",
+			       comm->rank, (unsigned long long)call->deadline_ns,
+			       (unsigned long long)ZCOLL_MAX_DEADLINE_NS);
 	return 0;
 }
 
-static bool overlap(const void *a, const void *b, uint64_t len)
+/* What a collective has no use for must be 0: it is a mistake otherwise */
+static int check_unused(struct zcoll_comm *comm, const struct zcoll_call *call,
+			const struct shape *shape)
 {
-	uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
+	const char *what = NULL;
 
-	return x != y && (x < y ? y - x : x - y) < len;
+	if (!shape->moves && (call->dtype || call->count))
+		what = "elements";
+	else if (!shape->reduces && call->op)
+		what = "an operator";
+	else if (!shape->rooted && call->root)
+		what = "a root";
+	return what ? zc_fail(comm, -EINVAL, "rank %u: %s does not have %s", comm->rank,
+			      zcoll_collective_name(call->collective), what) : 0;
+}
+
+static int check_values(struct zcoll_comm *comm, const struct zcoll_call *call,
+			const struct shape *shape)
+{
+	if (shape->moves && !zcoll_dtype_size(call->dtype))
+		return zc_fail(comm, -EINVAL, "rank %u: there is no element type %d", comm->rank,
+			       call->dtype);
+	if (shape->reduces && !zcoll_op_name(call->op))
+		return zc_fail(comm, -EINVAL, "rank %u: there is no operator %d", comm->rank,
+			       call->op);
+	if (shape->rooted && call->root >= comm->nranks)
+		return zc_fail(comm, -EINVAL, "rank %u: root %u of %s: must be 0 to %u", comm->rank,
+			       call->root, zcoll_collective_name(call->collective),
+			       comm->nranks - 1);
+	if (shape->moves && !(comm->types >> call->dtype & 1))
+		return zc_fail(comm, -EOPNOTSUPP, "rank %u: the module does not know %s",
+			       comm->rank, zcoll_dtype_name(call->dtype));
+	if (shape->reduces && !(comm->ops >> call->op & 1))
+		return zc_fail(comm, -EOPNOTSUPP, "rank %u: the module does not know %s",
+			       comm->rank, zcoll_op_name(call->op));
+	return 0;
+}
+
+static int check_side(struct zcoll_comm *comm, const struct side *side)
+{
+	if (!side->addr && side->len)
+		return zc_fail(comm, -EFAULT, "rank %u: %s is NULL and count is not 0", comm->rank,
+			       side->name);
+	if (side->addr + side->len < side->addr)
+		return zc_fail(comm, -EOVERFLOW, "rank %u: %s 0x%lx: %llu bytes leave the address space",
+			       comm->rank, side->name, (unsigned long)side->addr,
+			       (unsigned long long)side->len);
+	return 0;
+}
+
+/* -------------------------------------------------------------------- sides */
+
+/* Bytes of a block, and of all ranks' together, which must be addressable */
+static int call_bytes(struct zcoll_comm *comm, const struct zcoll_call *call, uint64_t *block,
+		      uint64_t *all)
+{
+	size_t size = call->dtype ? zcoll_dtype_size(call->dtype) : 1;
+	const struct shape *shape = &shapes[call->collective];
+	unsigned int blocks = shape->in_blocks || shape->out_blocks ? comm->nranks : 1;
+
+	if (!__builtin_mul_overflow(call->count, size, block) &&
+	    !__builtin_mul_overflow(*block, blocks, all) && *all <= SIZE_MAX)
+		return 0;
+	return zc_fail(comm, -EOVERFLOW, "rank %u: %u times %llu elements of %s are too many bytes",
+		       comm->rank, blocks, (unsigned long long)call->count,
+		       zcoll_dtype_name(call->dtype));
+}
+
+/* What this rank reads and writes */
+static void find_sides(const struct zcoll_comm *comm, const struct zcoll_call *call,
+		       uint64_t block, uint64_t all, struct side *in, struct side *out)
+{
+	const struct shape *shape = &shapes[call->collective];
+	bool root = comm->rank == call->root;
+
+	*in = (struct side){ "send", (uintptr_t)call->send, shape->in_blocks ? all : block };
+	*out = (struct side){ "recv", (uintptr_t)call->recv, shape->out_blocks ? all : block };
+	if (!shape->moves || (call->collective == ZCOLL_BROADCAST && !root))
+		*in = (struct side){ "send", 0, 0 };
+	if (!shape->moves || (call->collective == ZCOLL_REDUCE && !root))
+		*out = (struct side){ "recv", 0, 0 };
+}
+
+/* Both sides are one memory, as "in place" of the collective has it */
+static bool in_place(const struct zcoll_comm *comm, const struct zcoll_call *call,
+		     uint64_t block, const struct side *in, const struct side *out)
+{
+	const struct shape *shape = &shapes[call->collective];
+
+	return in->addr + (shape->in_blocks ? comm->rank * block : 0) ==
+	       out->addr + (shape->out_blocks ? comm->rank * block : 0);
+}
+
+static int check_overlap(struct zcoll_comm *comm, const struct zcoll_call *call,
+			 const struct side *in, const struct side *out)
+{
+	if (in->addr >= out->addr + out->len || out->addr >= in->addr + in->len)
+		return 0;
+	return zc_fail(comm, -EINVAL,
+		       "rank %u: %s: send 0x%lx of %llu bytes and recv 0x%lx of %llu overlap, and not as in place",
+		       comm->rank, zcoll_collective_name(call->collective),
+		       (unsigned long)in->addr, (unsigned long long)in->len,
+		       (unsigned long)out->addr, (unsigned long long)out->len);
+}
+
+/*
+ * Handles and offsets. In place, the smaller side is named by what names the larger one,
+ * so that the kernel sees that they are one.
+ */
+static void put_sides(struct zcoll_comm *comm, struct zcoll_cmd *cmd, const struct side *in,
+		      const struct side *out, bool same)
+{
+	const struct side *whole = in->len > out->len ? in : out;
+	uint32_t handle;
+	__u64 at;
+
+	if (same && in->len && out->len) {
+		zc_range_find(comm, (void *)whole->addr, whole->len, &handle, &at);
+		cmd->send_buf = handle;
+		cmd->recv_buf = handle;
+		cmd->send = at + (in->addr - whole->addr);
+		cmd->recv = at + (out->addr - whole->addr);
+		return;
+	}
+	zc_range_find(comm, (void *)in->addr, in->len, &cmd->send_buf, &cmd->send);
+	zc_range_find(comm, (void *)out->addr, out->len, &cmd->recv_buf, &cmd->recv);
+}
+
+/* ------------------------------------------------------------------ commands */
+
+/* All flags: REPRODUCIBLE only says something of reductions, AGREED of several nodes */
+static uint32_t all_flags(const struct zcoll_comm *comm, const struct zcoll_call *call)
+{
+	uint32_t flags = call->flags | atomic_load(&comm->flags);
+
+	if (!shapes[call->collective].reduces)
+		flags &= ~ZCOLL_CMD_REPRODUCIBLE;
+	return flags;
 }
 
 /**
- * zc_cmd_init - check the arguments of a call and make a command of them
+ * zc_cmd_init - check a call and make a command of it
  * @comm: the communicator
  * @cmd: output, all but its sequence number
- * @send: as in zcoll_allreduce(), like the rest
- * @recv: the result
- * @count: elements
- * @dtype: their type
- * @op: the operator
+ * @call: the call
  *
  * All that the library can know to be wrong is found here, before a number is
  * drawn.
  */
-int zc_cmd_init(struct zcoll_comm *comm, struct zcoll_cmd *cmd, const void *send,
-		const void *recv, uint64_t count, int dtype, int op)
+int zc_cmd_init(struct zcoll_comm *comm, struct zcoll_cmd *cmd, const struct zcoll_call *call)
 {
-	uint64_t len;
+	const struct shape *shape;
+	struct side in, out;
+	uint64_t block = 0, all = 0;
+	bool same;
 	int ret;
 
 	ret = zc_check_owner(comm);
-	if (ret)
-		return ret;
-	if (!zcoll_dtype_size(dtype))
-		return zc_fail(comm, -EINVAL, "rank %u: there is no element type %d", comm->rank,
-			       dtype);
-	if (!zcoll_op_name(op))
-		return zc_fail(comm, -EINVAL, "rank %u: there is no operator %d", comm->rank, op);
-	if (!(comm->types >> dtype & 1) || !(comm->ops >> op & 1))
-		return zc_fail(comm, -EOPNOTSUPP, "rank %u: the module does not know %s of %s",
-			       comm->rank, zcoll_op_name(op), zcoll_dtype_name(dtype));
-	if (__builtin_mul_overflow(count, zcoll_dtype_size(dtype), &len) || len > SIZE_MAX)
-		return zc_fail(comm, -EOVERFLOW, "rank %u: %llu elements of %s are too many bytes",
-			       comm->rank, (unsigned long long)count, zcoll_dtype_name(dtype));
-	ret = check_buffer(comm, "send", send, len);
 	if (!ret)
-		ret = check_buffer(comm, "recv", recv, len);
+		ret = check_form(comm, call);
 	if (ret)
 		return ret;
-	if (overlap(send, recv, len))
-		return zc_fail(comm, -EINVAL, "rank %u: send %p and recv %p of %llu bytes overlap in part",
-			       comm->rank, send, recv, (unsigned long long)len);
+	shape = &shapes[call->collective];
+	ret = check_unused(comm, call, shape);
+	if (!ret)
+		ret = check_values(comm, call, shape);
+	if (!ret)
+		ret = call_bytes(comm, call, &block, &all);
+	if (ret)
+		return ret;
+
+	find_sides(comm, call, block, all, &in, &out);
+	same = in_place(comm, call, block, &in, &out);
+	ret = check_side(comm, &in);
+	if (!ret)
+		ret = check_side(comm, &out);
+	if (!ret && !same)
+		ret = check_overlap(comm, call, &in, &out);
+	if (ret)
+		return ret;
 
 	memset(cmd, 0, sizeof(*cmd));
 	cmd->version = ZCOLL_CMD_VERSION;
-	cmd->dtype = dtype;
-	cmd->op = op;
-	cmd->count = count;
-	cmd->plan = atomic_load(&comm->plan);
-	zc_range_find(comm, send, len, &cmd->send_buf, &cmd->send);
-	zc_range_find(comm, recv, len, &cmd->recv_buf, &cmd->recv);
-	return 0;
+	cmd->dtype = call->dtype;
+	cmd->op = call->op;
+	cmd->flags = all_flags(comm, call);
+	cmd->count = call->count;
+	cmd->root = call->root;
+	cmd->deadline_ns = call->deadline_ns;
+	put_sides(comm, cmd, &in, &out, same);
+	return zc_plan_for(comm, call->collective, all, cmd->flags, &cmd->plan);
 }
 
 /**
@@ -86,11 +255,12 @@ int zc_cmd_init(struct zcoll_comm *comm, struct zcoll_cmd *cmd, const void *send
  * @sqe: overwritten, with the second 64 bytes if the ring has them
  * @ring_flags: flags the ring was made with
  * @fd: the endpoint
+ * @collective: what the command is of
  * @at: where the command stays if it does not fit the SQE
  * @cmd: the command
  */
 void zc_cmd_to_sqe(struct io_uring_sqe *sqe, unsigned int ring_flags, int fd,
-		   struct zcoll_cmd *at, const struct zcoll_cmd *cmd)
+		   unsigned int collective, struct zcoll_cmd *at, const struct zcoll_cmd *cmd)
 {
 	struct zcoll_cmd_ptr ptr = { .addr = (uintptr_t)at };
 	const size_t payload = offsetof(struct io_uring_sqe, cmd);
@@ -106,8 +276,10 @@ void zc_cmd_to_sqe(struct io_uring_sqe *sqe, unsigned int ring_flags, int fd,
 	}
 	sqe->opcode = IORING_OP_URING_CMD;
 	sqe->fd = fd;
-	sqe->cmd_op = ZCOLL_IOC_ALLREDUCE;
+	sqe->cmd_op = ZCOLL_IOC_OP(collective);
 }
+
+/* ------------------------------------------------- on a ring of the caller's */
 
 static const struct zcoll_cmd *cmd_of_sqe(const struct io_uring_sqe *sqe, unsigned int ring_flags)
 {
@@ -120,9 +292,8 @@ static const struct zcoll_cmd *cmd_of_sqe(const struct io_uring_sqe *sqe, unsign
 	return (const void *)(uintptr_t)ptr.addr;
 }
 
-int zcoll_prep_allreduce(struct io_uring_sqe *sqe, unsigned int ring_flags,
-			 struct zcoll_comm *comm, struct zcoll_cmd *at,
-			 const void *send, void *recv, uint64_t count, int dtype, int op)
+int zcoll_prep_call(struct io_uring_sqe *sqe, unsigned int ring_flags, struct zcoll_comm *comm,
+		    struct zcoll_cmd *at, const struct zcoll_call *call)
 {
 	struct zcoll_cmd cmd;
 	int ret;
@@ -130,11 +301,11 @@ int zcoll_prep_allreduce(struct io_uring_sqe *sqe, unsigned int ring_flags,
 	if (!at && !(ring_flags & IORING_SETUP_SQE128))
 		return zc_fail(comm, -EINVAL, "rank %u: an SQE of 64 bytes needs cmd, and it is NULL",
 			       comm->rank);
-	ret = zc_cmd_init(comm, &cmd, send, recv, count, dtype, op);
+	ret = zc_cmd_init(comm, &cmd, call);
 	if (ret)
 		return ret;
 	cmd.seq = zc_seq_draw_now(comm);
-	zc_cmd_to_sqe(sqe, ring_flags, comm->fd, at, &cmd);
+	zc_cmd_to_sqe(sqe, ring_flags, comm->fd, call->collective, at, &cmd);
 	return 0;
 }
 

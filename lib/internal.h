@@ -3,9 +3,10 @@
  * What the files of the library share.
  *
  * Locking. ranges_lock guards the table of registered ranges; ring_lock the
- * internal ring and the list of requests; text_lock the error text. Order:
- * ranges_lock or ring_lock, then text_lock. None of them is held while a thread
- * waits for other ranks. Sequence numbers are atomic and have no lock.
+ * internal ring and the list of requests; planner_lock the tables of the planner;
+ * text_lock the error text. Order: ranges_lock, ring_lock or planner_lock, then
+ * text_lock. None of them is held while a thread waits for other ranks. Sequence
+ * numbers are atomic and have no lock.
  *
  * Lifetimes. A communicator lives from zcoll_comm_create() to zcoll_comm_free().
  * A request lives until its result has been given to the caller and the ring has
@@ -15,6 +16,7 @@
 #define LIBZCOLL_INTERNAL_H
 
 #include <liburing.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -36,10 +38,36 @@ struct zc_range {
 	size_t map_len;		/* bytes to unmap: zcoll_alloc()'s; 0: zcoll_register()'s */
 };
 
+/* A plan that the planner has loaded; number 0: none */
+struct zc_loaded {
+	uint32_t number;
+	uint64_t id;
+	uint64_t used;		/* comm->planned when it was last used */
+};
+
+/* What the planner has decided, for calls of a class */
+struct zc_decision {
+	uint32_t collective;
+	uint32_t flags;
+	uint64_t class;		/* bytes, at most */
+	struct zc_loaded *loaded;
+	uint32_t number;	/* of @loaded at the time: it may have another plan by now */
+};
+
+#define ZC_PLANS	40	/* that the planner keeps loaded */
+#define ZC_DECISIONS	256	/* a power of two */
+
 struct zcoll_comm {
 	int fd;
 	unsigned int rank;
 	unsigned int nranks;
+	unsigned int nodes;
+	unsigned int members;	/* of these, the first so many have ranks */
+	unsigned int node;	/* ours */
+	uint32_t *node_map;	/* node of each rank; NULL: there is one node */
+	int *lifelines;		/* sockets between rank 0 and aggregators, see aggregator.c */
+	unsigned int nr_lifelines;
+	struct zc_meeting *meeting;	/* of an aggregator that does not serve yet */
 	unsigned int window;
 	uint64_t types;
 	uint64_t ops;
@@ -48,7 +76,13 @@ struct zcoll_comm {
 
 	_Atomic uint64_t next;	/* the sequence number to be drawn next */
 	_Atomic uint64_t oldest;	/* all operations below have ended */
-	_Atomic uint32_t plan;	/* number of the plan that calls name */
+	_Atomic uint32_t flags;	/* ZCOLL_CMD_* of all calls */
+	_Atomic uint32_t used_plans[ZCOLL_NR_COLLECTIVES];	/* 0: the planner's */
+
+	pthread_mutex_t planner_lock;
+	struct zc_decision decisions[ZC_DECISIONS];
+	struct zc_loaded loaded[ZC_PLANS];
+	uint64_t planned;	/* calls, counted */
 
 	pthread_rwlock_t ranges_lock;
 	struct zc_range *ranges;	/* by address; they do not overlap */
@@ -79,8 +113,25 @@ int zc_fail_op(struct zcoll_comm *comm, uint64_t seq, int err);
 uint64_t zc_after(uint64_t ns);
 uint64_t zc_left(uint64_t end);
 void zc_sleep(uint64_t ns);
+int zc_poll(struct pollfd *fds, unsigned int n, uint64_t end);
+
+/* aggregator.c */
+void zc_lifelines_end(struct zcoll_comm *comm);
+
+/* join.c */
+int zc_join_here(struct zcoll_comm *comm, int dev, const struct zcoll_attr *attr);
+int zc_join_by(struct zcoll_comm *comm, int dev, const struct zcoll_attr *attr,
+	       struct zcoll_join *join);
+int zc_wait_for_ranks(struct zcoll_comm *comm, const struct zcoll_attr *attr);
+
+/* join_nodes.c */
+int zc_meeting_conclude(struct zcoll_comm *comm);
+void zc_meeting_abandon(struct zcoll_comm *comm);
+int zc_join_nodes(struct zcoll_comm **comm, const struct zcoll_attr *attr, bool aggregate);
 
 /* comm.c */
+int zc_comm_new(struct zcoll_comm **comm, int *dev, const struct zcoll_attr *attr);
+void zc_comm_destroy(struct zcoll_comm *comm);
 int zc_comm_status(struct zcoll_comm *comm, struct zcoll_status *st);
 int zc_check_owner(struct zcoll_comm *comm);
 bool zc_is_owner(const struct zcoll_comm *comm);
@@ -96,10 +147,13 @@ void zc_seq_done(struct zcoll_comm *comm, uint64_t seq);
 int zc_op_ended(struct zcoll_comm *comm, uint64_t seq, int result);
 
 /* command.c */
-int zc_cmd_init(struct zcoll_comm *comm, struct zcoll_cmd *cmd, const void *send,
-		const void *recv, uint64_t count, int dtype, int op);
+int zc_cmd_init(struct zcoll_comm *comm, struct zcoll_cmd *cmd, const struct zcoll_call *call);
 void zc_cmd_to_sqe(struct io_uring_sqe *sqe, unsigned int ring_flags, int fd,
-		   struct zcoll_cmd *at, const struct zcoll_cmd *cmd);
+		   unsigned int collective, struct zcoll_cmd *at, const struct zcoll_cmd *cmd);
+
+/* planner.c */
+int zc_plan_for(struct zcoll_comm *comm, unsigned int collective, uint64_t bytes,
+		uint32_t flags, uint32_t *number);
 
 /* buffers.c */
 void zc_range_find(struct zcoll_comm *comm, const void *addr, size_t len,

@@ -44,11 +44,15 @@ int zcoll_plan_unload(struct zcoll_comm *comm, uint32_t number)
 	return 0;
 }
 
-int zcoll_plan_use(struct zcoll_comm *comm, uint32_t number)
+int zcoll_plan_use(struct zcoll_comm *comm, unsigned int collective, uint32_t number)
 {
 	int ret = zc_check_owner(comm);
 
-	if (!ret)
-		atomic_store(&comm->plan, number);
-	return ret;
+	if (ret)
+		return ret;
+	if (!collective || collective >= ZCOLL_NR_COLLECTIVES)
+		return zc_fail(comm, -EINVAL, "rank %u: there is no collective %u", comm->rank,
+			       collective);
+	atomic_store(&comm->used_plans[collective], number);
+	return 0;
 }

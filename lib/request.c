@@ -26,6 +26,7 @@
 struct zcoll_req {
 	struct zcoll_comm *comm;
 	struct zcoll_req *next;		/* in comm->reqs, ring_lock */
+	unsigned int collective;
 	struct zcoll_cmd cmd;
 	bool reaped;			/* the CQE was seen, and gave result */
 	bool taken;			/* the caller has the result */
@@ -104,7 +105,7 @@ static int submit(struct zcoll_comm *comm, struct zcoll_req *req)
 	sqe = io_uring_get_sqe(&comm->ring);
 	if (!sqe)
 		return -EBUSY;
-	zc_cmd_to_sqe(sqe, comm->ring.flags, comm->fd, &req->cmd, &req->cmd);
+	zc_cmd_to_sqe(sqe, comm->ring.flags, comm->fd, req->collective, &req->cmd, &req->cmd);
 	io_uring_sqe_set_data(sqe, req);
 	do {
 		ret = io_uring_submit(&comm->ring);
@@ -165,8 +166,7 @@ static int need_ring(struct zcoll_comm *comm)
 	return ret;
 }
 
-int zcoll_iallreduce(struct zcoll_comm *comm, const void *send, void *recv,
-		     uint64_t count, int dtype, int op, struct zcoll_req **out)
+int zcoll_icall(struct zcoll_comm *comm, const struct zcoll_call *call, struct zcoll_req **out)
 {
 	struct zcoll_req *req = calloc(1, sizeof(*req));
 	uint64_t seq;
@@ -175,7 +175,8 @@ int zcoll_iallreduce(struct zcoll_comm *comm, const void *send, void *recv,
 	if (!req)
 		return zc_fail(comm, -ENOMEM, "rank %u: no memory for a request", comm->rank);
 	req->comm = comm;
-	ret = zc_cmd_init(comm, &req->cmd, send, recv, count, dtype, op);
+	req->collective = call->collective;
+	ret = zc_cmd_init(comm, &req->cmd, call);
 	if (!ret)
 		ret = need_ring(comm);
 	if (!ret)

@@ -2,6 +2,8 @@
 /*
  * Time-outs in ns, as points on the monotonic clock; ZCOLL_WAIT_FOREVER is none.
  */
+#include <errno.h>
+#include <poll.h>
 #include <time.h>
 
 #include "internal.h"
@@ -38,4 +40,20 @@ void zc_sleep(uint64_t ns)
 	struct timespec ts = { .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
 
 	nanosleep(&ts, NULL);
+}
+
+/* Wait for files; how many of them have something, 0: the time is over, or a negative errno */
+int zc_poll(struct pollfd *fds, unsigned int n, uint64_t end)
+{
+	struct timespec ts;
+	uint64_t left;
+	int ret;
+
+	do {
+		left = zc_left(end);
+		ts.tv_sec = left / 1000000000;
+		ts.tv_nsec = left % 1000000000;
+		ret = ppoll(fds, n, end == ZCOLL_WAIT_FOREVER ? NULL : &ts, NULL);
+	} while (ret < 0 && errno == EINTR);
+	return ret < 0 ? -errno : ret;
 }

@@ -283,7 +283,7 @@ static int decide(const struct zcoll_plan_query *query, struct zcoll_plan_choice
 static int get_fabric(const struct zcoll_plan_query *query, struct zcoll_fabric *fabric,
 		      char *error, size_t error_len)
 {
-	const char *where = variable("ZCOLL_FABRIC");
+	const char *where = variable("ZCOLL_COSTS");
 	char why[ZCOLL_TEXT_MAX];
 	int err;
 
@@ -297,7 +297,7 @@ static int get_fabric(const struct zcoll_plan_query *query, struct zcoll_fabric 
 	}
 	err = zcoll_fabric_get(where, fabric, why, sizeof(why));
 	if (err)
-		snprintf(error, error_len, "ZCOLL_FABRIC: %s", why);
+		snprintf(error, error_len, "ZCOLL_COSTS: %s", why);
 	return err;
 }
 

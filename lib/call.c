@@ -10,14 +10,13 @@
 
 #include "internal.h"
 
-int zcoll_allreduce(struct zcoll_comm *comm, const void *send, void *recv,
-		    uint64_t count, int dtype, int op)
+int zcoll_call(struct zcoll_comm *comm, const struct zcoll_call *call)
 {
 	struct zcoll_cmd cmd;
 	uint64_t seq;
 	int ret;
 
-	ret = zc_cmd_init(comm, &cmd, send, recv, count, dtype, op);
+	ret = zc_cmd_init(comm, &cmd, call);
 	if (ret)
 		return ret;
 	ret = zc_seq_draw(comm, &seq);
@@ -26,14 +25,22 @@ int zcoll_allreduce(struct zcoll_comm *comm, const void *send, void *recv,
 
 	cmd.seq = seq;
 	do {
-		ret = zc_ioctl(comm->fd, ZCOLL_IOC_ALLREDUCE, &cmd);
+		ret = zc_ioctl(comm->fd, ZCOLL_IOC_OP(call->collective), &cmd);
 	} while (ret == -EINTR);
 	if ((ret == -EEXIST || ret == -ENOENT) && zc_seq_succeeded(comm, seq))
 		ret = 0;
 	return zc_op_ended(comm, seq, ret);
 }
 
-int zcoll_barrier(struct zcoll_comm *comm)
+int zcoll_comm_set_flags(struct zcoll_comm *comm, unsigned int flags)
 {
-	return zcoll_allreduce(comm, NULL, NULL, 0, ZCOLL_INT8, ZCOLL_SUM);
+	int ret = zc_check_owner(comm);
+
+	if (ret)
+		return ret;
+	if (flags & ~ZCOLL_CMD_FLAGS)
+		return zc_fail(comm, -EINVAL, "rank %u: unknown flags 0x%x", comm->rank,
+			       flags & ~ZCOLL_CMD_FLAGS);
+	atomic_store(&comm->flags, flags);
+	return 0;
 }
