@@ -133,10 +133,10 @@ check-debug: setup ## all tests and fault injection on the debug kernel
 	$(Q)$(MAKE) lib tools selftests
 	$(Q)selftests/check --debug
 
-bench: ## compare with MPI on two rigs; writes Documentation/benchmarks.md
+bench: ## compare with MPI on two rigs, or with NODES=2 (to 8) between nodes
 	$(Q)tools/vm/setup --bench
 	$(Q)$(MAKE) lib tools bench-programs
-	$(Q)selftests/bench/bench
+	$(Q)selftests/bench/bench $(NODES:%=nodes%)
 
 # -------------------------------------------------------------------- install
 

@@ -4,7 +4,8 @@
 
 CALIBRATE_ISA := $(if $(findstring x86_64,$(shell $(CC) -dumpmachine)),x86_64,other)
 ZCOLL_OBJS := $(patsubst %,$(B)/tools/%.o,zcoll cmd_calibrate cmd_help cmd_info cmd_run \
-	cmd_allreduce cmd_perf perf_measure perf_report pattern reference launch \
+	cmd_aggregate cmd_allreduce cmd_perf perf_check perf_counters perf_measure \
+	perf_report pattern reference launch \
 	rank relay array npy session progress parse msg suggest \
 	$(addprefix plan/,cmd_plan make show check cost select options patience read rounds words svg) \
 	$(addprefix calibrate/,wire measure fold isa_$(CALIBRATE_ISA)))

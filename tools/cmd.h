@@ -27,6 +27,7 @@ struct command {
 	bool nested;	/* has subcommands with a --help of their own */
 };
 
+extern const struct command cmd_aggregate;
 extern const struct command cmd_allreduce;
 extern const struct command cmd_calibrate;
 extern const struct command cmd_help;

@@ -24,7 +24,7 @@ static const char help[] =
 "\n"
 "Measures what messages cost, in the LogGP model, and how fast this CPU folds, over\n"
 "TCP: between two processes of this node, or with a peer on another one, where\n"
-"`zcoll calibrate --listen PORT` runs. With ZCOLL_FABRIC naming the file,\n"
+"`zcoll calibrate --listen PORT` runs. With ZCOLL_COSTS naming the file,\n"
 "zcoll_plan_select() and `zcoll plan select` choose algorithms by it.\n"
 "\n"
 "  -o, --output FILE       write the fabric to this file\n"

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR MIT
 /*
- * zcoll perf: measure the all-reduce, and check its results; see perf.h. Options
- * and output are those of nccl-tests' all_reduce_perf where there is a like.
+ * zcoll perf: measure collectives, and check their results; see perf.h. Options
+ * and output are those of nccl-tests where there is a like.
  */
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zcoll_plan.h>
 
 #include "cmd.h"
 #include "launch.h"
@@ -19,9 +20,11 @@ static const char help[] =
 "Usage: zcoll run -n N -- zcoll perf [OPTION...]\n"
 "       zcoll perf -g N [OPTION...]\n"
 "\n"
-"Measures the all-reduce over a range of sizes, out of place and in place, and checks\n"
+"Measures a collective over a range of sizes, out of place and in place, and checks\n"
 "every element of the results, bit for bit. The options are those of nccl-tests.\n"
 "\n"
+"      --coll C            allreduce (the default), reduce-scatter, allgather, broadcast,\n"
+"                          reduce or barrier\n"
 "  -g, --ngpus N           start N ranks on this node\n"
 "  -b, --minbytes SIZE     smallest size (32M); K, M and G are powers of 1024\n"
 "  -e, --maxbytes SIZE     largest size (32M)\n"
@@ -33,12 +36,18 @@ static const char help[] =
 "  -c, --check N           iterations that are checked, 0: none (1)\n"
 "  -o, --op OP             sum, prod, min, max, avg or all (sum)\n"
 "  -d, --datatype T        element type by its name in `zcoll allreduce`, or all (float)\n"
+"  -r, --root R            root of broadcast and reduce, or all (0)\n"
+"      --in-place          only in place\n"
+"      --reproducible      the same bits on any number of nodes\n"
+"      --agreed            the same verdict on all ranks\n"
 "  -z, --blocking 0|1      a barrier after each iteration, timed as well (0)\n"
 "  -a, --average 0|1|2|3   time of rank 0, or mean, least or most of all ranks (1)\n"
 "  -R, --rotate SIZE       rotate through buffers of this size, to defeat caches\n"
 "      --unregistered      plain memory, pinned by the kernel for each operation\n"
 "      --deadline T        give up when an operation, or joining, takes longer (10m;\n"
 "                          0: never)\n"
+"      --fabric F          what connects nodes: rdma, rdma:RAIL,... or loop\n"
+"      --counters          show what the kernels have counted for each line\n"
 "      --json FILE         write the results as JSON too\n"
 "  -h, --help              show this text\n"
 "\n"
@@ -46,9 +55,17 @@ static const char help[] =
 "All ranks must join within ZCOLL_JOIN_TIMEOUT of the environment (60s), or within\n"
 "--deadline if that is less. The buffers of all ranks must fit the free memory.\n"
 "\n"
-"Columns: size in bytes, elements, type, operator, root (none: -1), and for out of\n"
-"place and in place the time of an operation, size by time (algbw), the same times\n"
-"2(n-1)/n (busbw), and wrong elements, guard bytes included.\n"
+"Columns: size in bytes, elements (of a block, where each rank has one), type,\n"
+"operator, root (none: -1), and for out of place and in place the time of an operation,\n"
+"size by time (algbw), the same times 2(n-1)/n, or (n-1)/n where ranks have blocks, or 1\n"
+"(busbw), and wrong elements, guard bytes included.\n"
+"\n"
+"Below, and with --counters for each line: bytes that the kernels of all nodes have\n"
+"copied, read to reduce, written by RDMA, and sent in small messages, for each byte of\n"
+"size; and messages for each operation.\n"
+"\n"
+"On several nodes sums and products of floats are checked with numbers that do not round,\n"
+"as their order is the plan's; with --reproducible, and on one node, they do.\n"
 "\n"
 "Exit status: 0 success, 1 failure or wrong results, 2 wrong usage.\n";
 
@@ -70,9 +87,10 @@ static uint64_t next_size(const struct perf_options *o, uint64_t bytes)
 static int measure_row(struct perf_case *pc, struct perf_report *rep)
 {
 	struct perf_result out = { 0 }, in = { 0 };
-	int status;
+	int status = 0;
 
-	status = perf_measure(pc, false, &out);
+	if (!pc->opts->in_place)
+		status = perf_measure(pc, false, &out);
 	if (!status)
 		status = perf_measure(pc, true, &in);
 	if (!status)
@@ -80,40 +98,73 @@ static int measure_row(struct perf_case *pc, struct perf_report *rep)
 	return status;
 }
 
+static int sweep_roots(struct perf_case *pc, struct perf_report *rep)
+{
+	bool all = perf_rooted(pc->opts->collective) && pc->opts->root == PERF_ALL_ROOTS;
+	unsigned int end = zcoll_comm_size(pc->comm);
+	int status = 0;
+
+	pc->root = all || !perf_rooted(pc->opts->collective) ? 0 : (unsigned int)pc->opts->root;
+	do {
+		status = measure_row(pc, rep);
+	} while (!status && all && ++pc->root < end);
+	return status;
+}
+
+/* On several nodes the order of reduction is the plan's, unless it is to be the fixed one */
+static bool order_unknown(const struct perf_case *pc)
+{
+	return zcoll_comm_nodes(pc->comm) > 1 && !(pc->opts->flags & ZCOLL_CMD_REPRODUCIBLE);
+}
+
 static int sweep_sizes(struct perf_case *pc, struct perf_report *rep)
 {
 	const struct perf_options *o = pc->opts;
+	unsigned int n = zcoll_comm_size(pc->comm);
 	struct pattern *pattern = pc->pattern;
 	uint64_t bytes;
 	int status = 0;
 
-	if (pattern_init(pattern, pc->dtype, pc->op, zcoll_comm_rank(pc->comm),
-			 zcoll_comm_size(pc->comm)))
+	if (pattern_init(pattern, pc->dtype, pc->op, zcoll_comm_rank(pc->comm), n,
+			 order_unknown(pc)))
 		return failed("out of memory");
 	for (bytes = o->min_bytes; bytes <= o->max_bytes && !status; bytes = next_size(o, bytes)) {
-		pc->count = bytes / pattern->size;
-		status = measure_row(pc, rep);
+		pc->count = bytes / pattern->size / (perf_blocks(o->collective) ? n : 1);
+		status = sweep_roots(pc, rep);
 	}
 	pattern_free(pattern);
+	return status;
+}
+
+static int sweep_operators(struct perf_case *pc, struct perf_report *rep)
+{
+	const struct perf_options *o = pc->opts;
+	int end = o->op ? o->op + 1 : ZCOLL_NR_OPS;
+	int status = 0;
+
+	if (!perf_reduces(o->collective)) {
+		pc->op = 0;
+		return sweep_sizes(pc, rep);
+	}
+	for (pc->op = o->op ? o->op : 1; pc->op < end && !status; pc->op++)
+		status = sweep_sizes(pc, rep);
 	return status;
 }
 
 static int sweep(struct perf_case *pc, struct perf_report *rep)
 {
 	const struct perf_options *o = pc->opts;
-	int dtype_end = o->dtype ? o->dtype + 1 : ZCOLL_NR_TYPES;
-	int op_end = o->op ? o->op + 1 : ZCOLL_NR_OPS;
+	int end = o->dtype ? o->dtype + 1 : ZCOLL_NR_TYPES;
 	int status = 0;
 
-	for (pc->dtype = o->dtype ? o->dtype : 1; pc->dtype < dtype_end; pc->dtype++)
-		for (pc->op = o->op ? o->op : 1; pc->op < op_end && !status; pc->op++)
-			status = sweep_sizes(pc, rep);
+	for (pc->dtype = o->dtype ? o->dtype : 1; pc->dtype < end && !status; pc->dtype++)
+		status = sweep_operators(pc, rep);
 	return status;
 }
 
 /* ---- one rank ---- */
 
-static int check_limits(const struct perf_options *o)
+static int check_limits(const struct perf_options *o, const struct zcoll_comm *comm)
 {
 	struct zcoll_info info;
 	int err = zcoll_info_get(NULL, &info);
@@ -123,6 +174,10 @@ static int check_limits(const struct perf_options *o)
 	if (o->agg > info.window)
 		return failed("-m %llu: the module takes at most %u operations in flight",
 			      (unsigned long long)o->agg, info.window);
+	if (perf_rooted(o->collective) && o->root != PERF_ALL_ROOTS &&
+	    o->root >= zcoll_comm_size(comm))
+		return failed("-r %llu: there are %u ranks", (unsigned long long)o->root,
+			      zcoll_comm_size(comm));
 	return 0;
 }
 
@@ -137,6 +192,7 @@ static int measure(const struct perf_options *o, struct zcoll_comm *comm)
 	int status, err;
 
 	progress_start(&progress, zcoll_comm_rank(comm) == 0);
+	zcoll_comm_set_flags(comm, o->flags);
 	status = perf_report_open(&rep, o, comm);
 	if (!status)
 		status = perf_buffers_init(&bufs, comm, o);
@@ -164,7 +220,7 @@ static int perf_rank(void *arg)
 	status = session_open(&comm, o->deadline_ns);
 	if (status)
 		return status;
-	status = check_limits(o);
+	status = check_limits(o, comm);
 	if (!status)
 		status = measure(o, comm);
 	if (status)
@@ -175,7 +231,10 @@ static int perf_rank(void *arg)
 
 /* ---- options ---- */
 
-enum { OPT_UNREGISTERED = 256, OPT_DEADLINE, OPT_JSON };
+enum {
+	OPT_UNREGISTERED = 256, OPT_DEADLINE, OPT_JSON, OPT_COLL, OPT_IN_PLACE,
+	OPT_REPRODUCIBLE, OPT_AGREED, OPT_FABRIC, OPT_COUNTERS,
+};
 
 static const struct option options[] = {
 	{ "ngpus", required_argument, NULL, 'g' },
@@ -189,11 +248,18 @@ static const struct option options[] = {
 	{ "check", required_argument, NULL, 'c' },
 	{ "op", required_argument, NULL, 'o' },
 	{ "datatype", required_argument, NULL, 'd' },
+	{ "coll", required_argument, NULL, OPT_COLL },
+	{ "root", required_argument, NULL, 'r' },
+	{ "in-place", no_argument, NULL, OPT_IN_PLACE },
+	{ "reproducible", no_argument, NULL, OPT_REPRODUCIBLE },
+	{ "agreed", no_argument, NULL, OPT_AGREED },
 	{ "blocking", required_argument, NULL, 'z' },
 	{ "average", required_argument, NULL, 'a' },
 	{ "rotate", required_argument, NULL, 'R' },
 	{ "unregistered", no_argument, NULL, OPT_UNREGISTERED },
 	{ "deadline", required_argument, NULL, OPT_DEADLINE },
+	{ "fabric", required_argument, NULL, OPT_FABRIC },
+	{ "counters", no_argument, NULL, OPT_COUNTERS },
 	{ "json", required_argument, NULL, OPT_JSON },
 	{ NULL, 0, NULL, 0 },
 };
@@ -248,9 +314,59 @@ static int set_dtype(const char *text, int *dtype)
 	return *dtype < 0 ? usage_name("-d", text, zcoll_dtype_name, ZCOLL_NR_TYPES, "all") : 0;
 }
 
+static int set_collective(const char *text, unsigned int *collective)
+{
+	if (!zcoll_collective_parse(text, collective))
+		return 0;
+	return usage("--coll %s: not allreduce, reduce-scatter, allgather, broadcast, reduce or barrier",
+		     text);
+}
+
+static int set_root(const char *text, uint64_t *root)
+{
+	if (!strcmp(text, "all")) {
+		*root = PERF_ALL_ROOTS;
+		return 0;
+	}
+	if (!parse_uint(text, 0, ZCOLL_MAX_SIZE - 1, root))
+		return 0;
+	return usage("-r %s: neither a rank nor all", text);
+}
+
+/* Options that say how, and take no value */
+static int set_flag(struct perf_options *o, int opt)
+{
+	switch (opt) {
+	case OPT_IN_PLACE:
+		o->in_place = true;
+		return 0;
+	case OPT_REPRODUCIBLE:
+		o->flags |= ZCOLL_CMD_REPRODUCIBLE;
+		return 0;
+	case OPT_AGREED:
+		o->flags |= ZCOLL_CMD_AGREED;
+		return 0;
+	case OPT_COUNTERS:
+		o->counters = true;
+		return 0;
+	case OPT_UNREGISTERED:
+		o->unregistered = true;
+		return 0;
+	default:
+		return set_number(o, opt, optarg);
+	}
+}
+
 static int set_option(struct perf_options *o, int opt)
 {
 	switch (opt) {
+	case OPT_COLL:
+		return set_collective(optarg, &o->collective);
+	case OPT_FABRIC:
+		setenv("ZCOLL_FABRIC", optarg, 1);
+		return 0;
+	case 'r':
+		return set_root(optarg, &o->root);
 	case 'b':
 		o->min_text = optarg;
 		return set_size(opt, optarg, &o->min_bytes);
@@ -265,9 +381,6 @@ static int set_option(struct perf_options *o, int opt)
 		return set_op(optarg, &o->op);
 	case 'd':
 		return set_dtype(optarg, &o->dtype);
-	case OPT_UNREGISTERED:
-		o->unregistered = true;
-		return 0;
 	case OPT_DEADLINE:
 		if (parse_deadline(optarg, &o->deadline_ns))
 			return usage("--deadline %s: not a time up to one day", optarg);
@@ -276,7 +389,7 @@ static int set_option(struct perf_options *o, int opt)
 		o->json = optarg;
 		return 0;
 	default:
-		return set_number(o, opt, optarg);
+		return set_flag(o, opt);
 	}
 }
 
@@ -297,13 +410,14 @@ static int perf(int argc, char **argv)
 		.min_bytes = 32 << 20, .max_bytes = 32 << 20, .step_bytes = 1 << 20,
 		.min_text = "32M (the default)", .max_text = "32M (the default)",
 		.iters = 20, .warmup = 5, .agg = 1, .check = 1,
-		.average = AVERAGE_MEAN, .op = ZCOLL_SUM, .dtype = ZCOLL_FP32,
+		.average = AVERAGE_MEAN, .collective = ZCOLL_ALLREDUCE,
+		.op = ZCOLL_SUM, .dtype = ZCOLL_FP32,
 		.deadline_ns = SESSION_DEFAULT,
 	};
 	struct launch job = { .child = perf_rank, .arg = &o, .grace_ns = LAUNCH_GRACE_NS };
 	int opt, status;
 
-	while ((opt = getopt_long(argc, argv, "g:b:e:i:f:n:w:m:c:o:d:z:a:R:", options,
+	while ((opt = getopt_long(argc, argv, "g:b:e:i:f:n:w:m:c:o:d:r:z:a:R:", options,
 				  NULL)) != -1) {
 		status = set_option(&o, opt);
 		if (status)
@@ -314,6 +428,11 @@ static int perf(int argc, char **argv)
 	status = check_options(&o);
 	if (status)
 		return status;
+	if (o.collective == ZCOLL_BARRIER) {
+		o.min_bytes = 0;
+		o.max_bytes = 0;
+		o.dtype = ZCOLL_INT8;
+	}
 	if (!o.ranks)
 		return perf_rank(&o);
 	job.nranks = (unsigned int)o.ranks;
@@ -322,7 +441,7 @@ static int perf(int argc, char **argv)
 
 const struct command cmd_perf = {
 	.name = "perf",
-	.summary = "measure the all-reduce, and check its results",
+	.summary = "measure collectives, and check their results",
 	.help = help,
 	.run = perf,
 };

@@ -33,10 +33,8 @@ static uint64_t random_float(uint64_t x, unsigned int bits, unsigned int mantiss
 	return (x >> 63) << (bits - 1) | exponent << mantissa | (x & ((1ULL << mantissa) - 1));
 }
 
-static uint64_t element(int dtype, unsigned int rank, unsigned int index)
+static uint64_t random_element(int dtype, uint64_t x)
 {
-	uint64_t x = mix(rank, index);
-
 	switch (dtype) {
 	case ZCOLL_FP16:
 		return random_float(x, 16, 10);
@@ -51,6 +49,53 @@ static uint64_t element(int dtype, unsigned int rank, unsigned int index)
 	}
 }
 
+/* The bits of a number that every float type has exactly */
+static uint64_t float_element(int dtype, float value)
+{
+	double wide = value;
+	uint64_t bits64;
+	uint32_t bits;
+
+	if (dtype == ZCOLL_FP64) {
+		memcpy(&bits64, &wide, sizeof(bits64));
+		return bits64;
+	}
+	if (dtype == ZCOLL_FP16)
+		return reference_half(value);
+	memcpy(&bits, &value, sizeof(bits));
+	return dtype == ZCOLL_BF16 ? bits >> 16 : bits;
+}
+
+/*
+ * Sums of at most EXACT_TERMS numbers from -8 to 7 are at most 256, which 8 bits of
+ * mantissa hold; products of EXACT_FACTORS powers of two stay in the range of fp16. All
+ * other ranks have what changes nothing.
+ */
+#define EXACT_TERMS	32
+#define EXACT_FACTORS	8
+
+static float exact_value(const struct pattern *p, unsigned int rank, unsigned int index)
+{
+	bool product = p->op == ZCOLL_PROD;
+	unsigned int most = product ? EXACT_FACTORS : EXACT_TERMS;
+	uint64_t x = mix(rank, index);
+
+	if ((rank + index) % ((p->nranks + most - 1) / most))
+		return product ? 1 : 0;
+	if (product)
+		return (x & 1 ? -1.0f : 1.0f) * (x & 2 ? 0.5f : 2.0f);
+	return (float)(x % 16) - 8;
+}
+
+static uint64_t element(const struct pattern *p, unsigned int rank, unsigned int index)
+{
+	bool rounds = p->op == ZCOLL_SUM || p->op == ZCOLL_PROD || p->op == ZCOLL_AVG;
+
+	if (p->exact && rounds && p->dtype >= ZCOLL_FP16)
+		return float_element(p->dtype, exact_value(p, rank, index));
+	return random_element(p->dtype, mix(rank, index));
+}
+
 static void store(char *block, unsigned int index, uint64_t bits, size_t size)
 {
 	uint8_t b = (uint8_t)bits;
@@ -62,25 +107,44 @@ static void store(char *block, unsigned int index, uint64_t bits, size_t size)
 	memcpy(block + index * size, from, size);
 }
 
-int pattern_init(struct pattern *p, int dtype, int op, unsigned int rank, unsigned int nranks)
+static void fill_period(const struct pattern *p, unsigned int rank, char *block)
 {
-	uint64_t *bits = malloc(nranks * sizeof(*bits));
+	unsigned int i;
+
+	for (i = 0; i < PATTERN_PERIOD; i++)
+		store(block, i, element(p, rank, i), p->size);
+}
+
+static void reduce_period(const struct pattern *p, uint64_t *bits)
+{
 	unsigned int i, r;
 
-	p->size = zcoll_dtype_size(dtype);
+	for (i = 0; i < PATTERN_PERIOD; i++) {
+		for (r = 0; r < p->nranks; r++)
+			bits[r] = element(p, r, i);
+		store(p->result, i, reference_reduce(p->dtype, p->op, bits, p->nranks), p->size);
+	}
+}
+
+int pattern_init(struct pattern *p, int dtype, int op, unsigned int rank, unsigned int nranks,
+		 bool exact)
+{
+	uint64_t *bits = malloc(nranks * sizeof(*bits));
+
+	*p = (struct pattern){ .size = zcoll_dtype_size(dtype), .dtype = dtype, .op = op,
+			       .exact = exact, .nranks = nranks, .other_rank = rank };
 	p->input = malloc(PATTERN_PERIOD * p->size);
 	p->result = malloc(PATTERN_PERIOD * p->size);
-	if (!bits || !p->input || !p->result) {
+	p->other = malloc(PATTERN_PERIOD * p->size);
+	if (!bits || !p->input || !p->result || !p->other) {
 		free(bits);
 		pattern_free(p);
 		return -ENOMEM;
 	}
-	for (i = 0; i < PATTERN_PERIOD; i++) {
-		for (r = 0; r < nranks; r++)
-			bits[r] = element(dtype, r, i);
-		store(p->input, i, bits[rank], p->size);
-		store(p->result, i, reference_reduce(dtype, op, bits, nranks), p->size);
-	}
+	fill_period(p, rank, p->input);
+	fill_period(p, rank, p->other);
+	if (op)
+		reduce_period(p, bits);
 	free(bits);
 	return 0;
 }
@@ -89,8 +153,10 @@ void pattern_free(struct pattern *p)
 {
 	free(p->input);
 	free(p->result);
+	free(p->other);
 	p->input = NULL;
 	p->result = NULL;
+	p->other = NULL;
 }
 
 void pattern_fill(const struct pattern *p, void *to, size_t len, uint64_t shift)
@@ -126,6 +192,15 @@ uint64_t pattern_wrong_input(const struct pattern *p, const void *data, uint64_t
 			     uint64_t shift)
 {
 	return wrong(p->input, p->size, data, count, shift);
+}
+
+uint64_t pattern_wrong_other(struct pattern *p, unsigned int rank, const void *data,
+			     uint64_t count, uint64_t shift)
+{
+	if (p->other_rank != rank)
+		fill_period(p, rank, p->other);
+	p->other_rank = rank;
+	return wrong(p->other, p->size, data, count, shift);
 }
 
 uint64_t pattern_wrong_result(const struct pattern *p, const void *data, uint64_t count,

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR MIT */
 /*
  * What the parts of zcoll perf share: cmd_perf.c (options, the sweep), perf_measure.c
- * (one line of the table: timing and checking), perf_report.c (table and JSON).
+ * (one line of the table: timing), perf_check.c (data and checking), perf_counters.c (what the
+ * kernel counts), perf_report.c (table and JSON).
  *
  * Buffers are divided into *slots*. Each operation takes the next one, so that
  * operations in flight do not share memory, and that -R can keep data out of the
  * caches. Behind each slot lie guard bytes that no operation may touch.
+ *
+ * The *whole* of an operation is the vector that is reduced, gathered or sent: of
+ * reduce-scatter and all-gather, a block of pc->count elements for each rank.
  */
 #ifndef ZCOLL_PERF_H
 #define ZCOLL_PERF_H
@@ -16,6 +20,8 @@
 
 #include "pattern.h"
 #include "progress.h"
+
+#define PERF_ALL_ROOTS	UINT64_MAX
 
 enum { AVERAGE_RANK0, AVERAGE_MEAN, AVERAGE_MIN, AVERAGE_MAX };
 
@@ -35,8 +41,13 @@ struct perf_options {
 	uint64_t rotate_bytes;	/* size of each buffer, 0: as small as possible */
 	uint64_t ranks;		/* to be started by us, 0: none */
 	uint64_t deadline_ns;
+	unsigned int collective;
 	int op;			/* 0: all */
 	int dtype;		/* 0: all */
+	uint64_t root;		/* PERF_ALL_ROOTS: all */
+	unsigned int flags;	/* ZCOLL_CMD_* */
+	bool in_place;		/* only */
+	bool counters;		/* shown for each line */
 	bool unregistered;
 	const char *json;	/* path, NULL: none */
 };
@@ -57,15 +68,53 @@ struct perf_case {
 	struct pattern *pattern;
 	struct progress *progress;
 	int dtype;
-	int op;
-	uint64_t count;
+	int op;			/* 0: nothing is reduced */
+	unsigned int root;	/* 0 where there is none */
+	uint64_t count;		/* elements, of a block where there are blocks */
+};
+
+/* What the kernels of all nodes have counted, for all operations of a result */
+struct perf_counters {
+	uint64_t folded;	/* bytes */
+	uint64_t copied;	/* bytes */
+	uint64_t written;	/* bytes by RDMA */
+	uint64_t inlined;	/* bytes in small messages */
+	uint64_t messages;
 };
 
 struct perf_result {
+	bool measured;
 	double seconds;		/* of one operation */
 	double algbw, busbw;	/* GB/s */
 	uint64_t wrong;		/* elements on all ranks */
+	uint64_t ops;		/* operations that were timed */
+	struct perf_counters counters;	/* of these */
 };
+
+/* Has the collective of this case a root, blocks of ranks? */
+static inline bool perf_rooted(unsigned int collective)
+{
+	return collective == ZCOLL_BROADCAST || collective == ZCOLL_REDUCE;
+}
+
+static inline bool perf_blocks(unsigned int collective)
+{
+	return collective == ZCOLL_REDUCE_SCATTER || collective == ZCOLL_ALLGATHER;
+}
+
+static inline bool perf_reduces(unsigned int collective)
+{
+	return collective == ZCOLL_ALLREDUCE || collective == ZCOLL_REDUCE_SCATTER ||
+	       collective == ZCOLL_REDUCE;
+}
+
+/* Bytes of the whole of an operation */
+static inline uint64_t perf_whole(const struct perf_case *pc)
+{
+	unsigned int blocks = perf_blocks(pc->opts->collective) ? zcoll_comm_size(pc->comm) : 1;
+
+	return blocks * pc->count * pc->pattern->size;
+}
 
 /* ---- perf_measure.c; the functions return 0 or an exit status after a message ---- */
 
@@ -74,6 +123,19 @@ int perf_buffers_init(struct perf_buffers *bufs, struct zcoll_comm *comm,
 void perf_buffers_free(struct perf_buffers *bufs, struct zcoll_comm *comm,
 		       const struct perf_options *opts);
 int perf_measure(const struct perf_case *pc, bool in_place, struct perf_result *result);
+
+/* ---- perf_check.c ---- */
+
+#define PERF_GUARD_BYTES 64
+
+struct zcoll_call perf_call(const struct perf_case *pc, uint64_t slot, bool in_place);
+void perf_prepare(const struct perf_case *pc, uint64_t iter, bool in_place);
+uint64_t perf_count_wrong(const struct perf_case *pc, uint64_t iter, bool in_place);
+
+/* ---- perf_counters.c; they return 0 or a negative errno ---- */
+
+int perf_counters_begin(struct zcoll_comm *comm, struct perf_counters *counters);
+int perf_counters_end(struct zcoll_comm *comm, struct perf_counters *counters);
 
 /* ---- perf_report.c ---- */
 
@@ -88,6 +150,9 @@ struct perf_report {
 	double busbw_sum;
 	uint64_t results;
 	uint64_t wrong;
+	double bytes;		/* of the wholes of all operations timed */
+	uint64_t ops;
+	struct perf_counters counters;
 };
 
 int perf_report_open(struct perf_report *rep, const struct perf_options *opts,

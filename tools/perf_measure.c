@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR MIT
 /*
- * zcoll perf: time an operation, and check what it gives; see perf.h.
+ * zcoll perf: buffers, and the time of an operation; see perf.h.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <zcoll_plan.h>
 
 #include "cmd.h"
 #include "msg.h"
 #include "perf.h"
 #include "session.h"
 
-#define GUARD_BYTES	64
-#define POISON		0xa5
-#define PAGE		4096
+#define PAGE	4096
 
 /* ---- buffers ---- */
 
@@ -23,7 +22,7 @@ static size_t stride_of(uint64_t bytes)
 {
 	size_t align = bytes < PAGE ? 64 : PAGE;
 
-	return (bytes + GUARD_BYTES + align - 1) & ~(align - 1);
+	return (bytes + PERF_GUARD_BYTES + align - 1) & ~(align - 1);
 }
 
 static char *buffer_alloc(struct zcoll_comm *comm, size_t len, bool unregistered)
@@ -118,7 +117,7 @@ static void divide(const struct perf_case *pc)
 {
 	struct perf_buffers *bufs = pc->bufs;
 
-	bufs->stride = stride_of(pc->count * pc->pattern->size);
+	bufs->stride = stride_of(perf_whole(pc));
 	bufs->slots = pc->opts->rotate_bytes ? bufs->len / bufs->stride : pc->opts->agg;
 }
 
@@ -128,32 +127,23 @@ static int op_failed(const struct perf_case *pc, int err)
 {
 	char what[80];
 
-	snprintf(what, sizeof(what), "all-reduce (%s) of %llu elements of %s",
-		 zcoll_op_name(pc->op), (unsigned long long)pc->count,
+	snprintf(what, sizeof(what), "%s%s%s of %llu elements of %s",
+		 zcoll_collective_name(pc->opts->collective), pc->op ? " with " : "",
+		 pc->op ? zcoll_op_name(pc->op) : "", (unsigned long long)pc->count,
 		 zcoll_dtype_name(pc->dtype));
 	return session_failed(pc->comm, what, err);
-}
-
-static const char *source(const struct perf_case *pc, uint64_t slot, bool in_place)
-{
-	return (in_place ? pc->bufs->recv : pc->bufs->send) + slot * pc->bufs->stride;
-}
-
-static char *target(const struct perf_case *pc, uint64_t slot)
-{
-	return pc->bufs->recv + slot * pc->bufs->stride;
 }
 
 static int in_flight(const struct perf_case *pc, uint64_t first, bool in_place)
 {
 	struct zcoll_req *reqs[ZCOLL_MAX_WINDOW];
-	uint64_t slot, i, started = 0;
+	struct zcoll_call call;
+	uint64_t i, started = 0;
 	int err = 0, ret;
 
 	for (; started < pc->opts->agg; started++) {
-		slot = (first + started) % pc->bufs->slots;
-		err = zcoll_iallreduce(pc->comm, source(pc, slot, in_place), target(pc, slot),
-				       pc->count, pc->dtype, pc->op, &reqs[started]);
+		call = perf_call(pc, (first + started) % pc->bufs->slots, in_place);
+		err = zcoll_icall(pc->comm, &call, &reqs[started]);
 		if (err)
 			break;
 	}
@@ -167,14 +157,16 @@ static int in_flight(const struct perf_case *pc, uint64_t first, bool in_place)
 /* All operations of iteration @iter, and the barrier of -z 1 */
 static int iteration(const struct perf_case *pc, uint64_t iter, bool in_place)
 {
-	uint64_t first = iter * pc->opts->agg, slot = first % pc->bufs->slots;
+	uint64_t first = iter * pc->opts->agg;
+	struct zcoll_call call;
 	int err;
 
-	if (pc->opts->agg > 1)
+	if (pc->opts->agg > 1) {
 		err = in_flight(pc, first, in_place);
-	else
-		err = zcoll_allreduce(pc->comm, source(pc, slot, in_place), target(pc, slot),
-				      pc->count, pc->dtype, pc->op);
+	} else {
+		call = perf_call(pc, first % pc->bufs->slots, in_place);
+		err = zcoll_call(pc->comm, &call);
+	}
 	if (!err && pc->opts->blocking)
 		err = zcoll_barrier(pc->comm);
 	return err;
@@ -206,70 +198,29 @@ static int average(const struct perf_case *pc, double *seconds)
 			       ops[pc->opts->average]);
 }
 
-static int measure_time(const struct perf_case *pc, bool in_place, double *seconds)
+static int measure_time(const struct perf_case *pc, bool in_place, struct perf_result *result)
 {
 	uint64_t start;
 	int err;
 
 	pattern_fill(pc->pattern, in_place ? pc->bufs->recv : pc->bufs->send,
 		     pc->bufs->slots * pc->bufs->stride, 0);
+	result->ops = pc->opts->iters * pc->opts->agg;
 	err = repeat(pc, pc->opts->warmup, in_place, "warm-up");
+	if (!err)
+		err = perf_counters_begin(pc->comm, &result->counters);
 	if (!err)
 		err = zcoll_barrier(pc->comm);
 	start = now_ns();
 	if (!err)
 		err = repeat(pc, pc->opts->iters, in_place, "iteration");
-	*seconds = (double)(now_ns() - start) / 1e9 /
-		   (double)(pc->opts->iters * pc->opts->agg);
-	return err ? err : average(pc, seconds);
+	result->seconds = (double)(now_ns() - start) / 1e9 / (double)result->ops;
+	if (!err)
+		err = perf_counters_end(pc->comm, &result->counters);
+	return err ? err : average(pc, &result->seconds);
 }
 
 /* ---- results ---- */
-
-/* Each operation has a shift of its own; any odd number of steps will do */
-static uint64_t shift_of(uint64_t iter, uint64_t slot)
-{
-	return 97 * iter + 11 * slot;
-}
-
-static void prepare(const struct perf_case *pc, uint64_t iter, bool in_place)
-{
-	size_t len = pc->count * pc->pattern->size;
-	uint64_t slot;
-
-	for (slot = 0; slot < pc->opts->agg; slot++) {
-		memset(target(pc, slot), POISON, len + GUARD_BYTES);
-		pattern_fill(pc->pattern, (char *)source(pc, slot, in_place), len,
-			     shift_of(iter, slot));
-	}
-}
-
-static uint64_t wrong_guard(const char *guard)
-{
-	uint64_t bad = 0;
-	int i;
-
-	for (i = 0; i < GUARD_BYTES; i++)
-		bad += (unsigned char)guard[i] != POISON;
-	return bad;
-}
-
-/* Results, input that must not have changed, and bytes that were nobody's to write */
-static uint64_t count_wrong(const struct perf_case *pc, uint64_t iter, bool in_place)
-{
-	size_t len = pc->count * pc->pattern->size;
-	uint64_t slot, shift, bad = 0;
-
-	for (slot = 0; slot < pc->opts->agg; slot++) {
-		shift = shift_of(iter, slot);
-		bad += pattern_wrong_result(pc->pattern, target(pc, slot), pc->count, shift);
-		bad += wrong_guard(target(pc, slot) + len);
-		if (!in_place)
-			bad += pattern_wrong_input(pc->pattern, source(pc, slot, false),
-						   pc->count, shift);
-	}
-	return bad;
-}
 
 static int check(const struct perf_case *pc, bool in_place, uint64_t *wrong)
 {
@@ -278,33 +229,37 @@ static int check(const struct perf_case *pc, bool in_place, uint64_t *wrong)
 
 	*wrong = 0;
 	for (iter = 0; iter < pc->opts->check && !err; iter++) {
-		prepare(pc, iter, in_place);
+		perf_prepare(pc, iter, in_place);
 		err = iteration(pc, 0, in_place);
 		if (!err)
-			*wrong += count_wrong(pc, iter, in_place);
+			*wrong += perf_count_wrong(pc, iter, in_place);
 		progress_update(pc->progress, "check", iter + 1, pc->opts->check, false);
 	}
 	return err ? err : zcoll_allreduce(pc->comm, wrong, wrong, 1, ZCOLL_UINT64, ZCOLL_SUM);
 }
 
-/*
- * Bandwidths as nccl-tests has them: algbw is size by time, busbw what a bus would
- * carry if every rank sent and received its share once.
- */
+/* What a bus carries of the whole, if each rank sends and receives its share once */
+static double bus_share(unsigned int collective, double n)
+{
+	if (collective == ZCOLL_ALLREDUCE)
+		return 2 * (n - 1) / n;
+	return perf_blocks(collective) ? (n - 1) / n : 1;
+}
+
+/* Bandwidths as nccl-tests has them: algbw is size by time, busbw the bus' share of it */
 int perf_measure(const struct perf_case *pc, bool in_place, struct perf_result *result)
 {
-	double n = zcoll_comm_size(pc->comm);
-	double bytes = (double)(pc->count * pc->pattern->size);
 	int err;
 
 	divide(pc);
-	err = measure_time(pc, in_place, &result->seconds);
+	err = measure_time(pc, in_place, result);
 	if (!err)
 		err = check(pc, in_place, &result->wrong);
 	progress_end(pc->progress);
 	if (err)
 		return op_failed(pc, err);
-	result->algbw = bytes / 1e9 / result->seconds;
-	result->busbw = result->algbw * 2 * (n - 1) / n;
+	result->measured = true;
+	result->algbw = (double)perf_whole(pc) / 1e9 / result->seconds;
+	result->busbw = result->algbw * bus_share(pc->opts->collective, zcoll_comm_size(pc->comm));
 	return 0;
 }

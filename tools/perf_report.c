@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zcoll_plan.h>
 
 #include "cmd.h"
 #include "msg.h"
@@ -34,8 +35,11 @@ const char *perf_dtype_name(int dtype)
 
 static void print_head(const struct perf_options *o)
 {
-	printf("# zcoll %s: all-reduce through /dev/zcoll, %s memory\n", zcoll_version(),
-	       o->unregistered ? "unregistered" : "registered");
+	printf("# zcoll %s: %s through /dev/zcoll, %s memory%s%s\n", zcoll_version(),
+	       zcoll_collective_name(o->collective),
+	       o->unregistered ? "unregistered" : "registered",
+	       o->flags & ZCOLL_CMD_REPRODUCIBLE ? ", reproducible" : "",
+	       o->flags & ZCOLL_CMD_AGREED ? ", agreed" : "");
 	printf("# nThread 1 nGpus 1 minBytes %llu maxBytes %llu step: %llu(%s) warmup iters: %llu iters: %llu agg iters: %llu validation: %llu graph: 0\n",
 	       (unsigned long long)o->min_bytes, (unsigned long long)o->max_bytes,
 	       (unsigned long long)(o->step_factor ? o->step_factor : o->step_bytes),
@@ -50,10 +54,14 @@ static void print_head(const struct perf_options *o)
 	printf("#\n");
 }
 
-static json_t *json_config(const struct perf_options *o, unsigned int nranks)
+static json_t *json_config(const struct perf_options *o, const struct zcoll_comm *comm)
 {
-	return json_pack("{sI sI sI sI sI sI sI sI sb sI sb}",
-			 "ranks", (json_int_t)nranks,
+	return json_pack("{ss sI sI sb sb sI sI sI sI sI sI sI sb sI sb}",
+			 "collective", zcoll_collective_name(o->collective),
+			 "ranks", (json_int_t)zcoll_comm_size(comm),
+			 "nodes", (json_int_t)zcoll_comm_nodes(comm),
+			 "reproducible", (int)!!(o->flags & ZCOLL_CMD_REPRODUCIBLE),
+			 "agreed", (int)!!(o->flags & ZCOLL_CMD_AGREED),
 			 "minimum_bytes", (json_int_t)o->min_bytes,
 			 "maximum_bytes", (json_int_t)o->max_bytes,
 			 o->step_factor ? "step_factor" : "step_bytes",
@@ -82,7 +90,7 @@ int perf_report_open(struct perf_report *rep, const struct perf_options *opts,
 			return failed("%s: %s", opts->json, strerror(errno));
 		rep->rows = json_array();
 		rep->json = json_pack("{ss so so}", "version", zcoll_version(),
-				      "config", json_config(opts, zcoll_comm_size(comm)),
+				      "config", json_config(opts, comm),
 				      "results", rep->rows);
 		if (!rep->json)
 			return failed("out of memory");
@@ -104,31 +112,34 @@ static void print_columns(void)
 	       "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", "");
 }
 
+struct device {
+	char host[60];
+	int32_t pid;
+};
+
 int perf_report_devices(struct perf_report *rep, struct zcoll_comm *comm)
 {
 	unsigned int i, n = zcoll_comm_size(comm);
-	uint64_t *pids = calloc(n, sizeof(*pids));
-	char host[64] = "";
+	struct device *all = calloc(n, sizeof(*all)), *own;
 	int err;
 
-	if (!pids)
+	if (!all)
 		return failed("out of memory");
-	err = session_gather(comm, (uint64_t)getpid(), pids);
-	if (err) {
-		free(pids);
-		return session_failed(comm, "gathering process numbers", err);
-	}
-	if (rep->on) {
-		gethostname(host, sizeof(host) - 1);
+	own = &all[zcoll_comm_rank(comm)];
+	own->pid = getpid();
+	gethostname(own->host, sizeof(own->host) - 1);
+	/* an all-gather, but there are plans for it whatever the nodes */
+	err = zcoll_allreduce(comm, all, all, n * sizeof(*all), ZCOLL_UINT8, ZCOLL_SUM);
+	if (!err && rep->on) {
 		printf("# Using devices\n");
 		for (i = 0; i < n; i++)
-			printf("#  Rank %2u Group %2d Pid %6d on %10s device %2d /dev/zcoll\n",
-			       i, 0, (int)pids[i], host, 0);
+			printf("#  Rank %2u Group %2d Pid %6d on %10s device %2d /dev/zcoll\n", i,
+			       0, (int)all[i].pid, all[i].host, zcoll_comm_node_of(comm, i));
 		print_columns();
 		fflush(stdout);
 	}
-	free(pids);
-	return 0;
+	free(all);
+	return err ? session_failed(comm, "gathering process numbers", err) : 0;
 }
 
 /* ---- rows ---- */
@@ -153,6 +164,10 @@ static void print_fitting(double value, int width)
 
 static void print_result(const struct perf_result *r, bool checked)
 {
+	if (!r->measured) {
+		printf("  %7s  %6s  %6s  %5s", "N/A", "N/A", "N/A", "N/A");
+		return;
+	}
 	print_fitting(r->seconds * 1e6, 7);
 	print_fitting(r->algbw, 6);
 	print_fitting(r->busbw, 6);
@@ -162,38 +177,85 @@ static void print_result(const struct perf_result *r, bool checked)
 		printf("  %5s", "N/A");
 }
 
-static json_t *json_result(const struct perf_result *r, bool checked)
+/* @bytes: of the wholes of all @ops operations; where there are none, nothing is per byte */
+static void print_counters(const char *what, const struct perf_counters *c, double bytes,
+			   uint64_t ops)
 {
-	return json_pack("{sf sf sf so}", "time", r->seconds * 1e6, "alg_bw", r->algbw,
-			 "bus_bw", r->busbw, "nwrong",
-			 checked ? json_integer((json_int_t)r->wrong) : json_null());
+	double per_byte = bytes ? 1 / bytes : 0;
+
+	printf("# %-20s : copied %.3f, folded %.3f, RDMA %.3f, in messages %.3f B/B; %.1f messages\n",
+	       what, (double)c->copied * per_byte, (double)c->folded * per_byte,
+	       (double)c->written * per_byte, (double)c->inlined * per_byte,
+	       ops ? (double)c->messages / (double)ops : 0);
+}
+
+static json_t *json_result(const struct perf_case *pc, const struct perf_result *r)
+{
+	const struct perf_counters *c = &r->counters;
+	bool checked = pc->opts->check;
+
+	if (!r->measured)
+		return json_null();
+	return json_pack("{sf sf sf so sI s{sI sI sI sI sI}}",
+			 "time", r->seconds * 1e6, "alg_bw", r->algbw, "bus_bw", r->busbw,
+			 "nwrong", checked ? json_integer((json_int_t)r->wrong) : json_null(),
+			 "operations", (json_int_t)r->ops, "counters",
+			 "bytes_copied", (json_int_t)c->copied,
+			 "bytes_folded", (json_int_t)c->folded,
+			 "bytes_written", (json_int_t)c->written,
+			 "bytes_inline", (json_int_t)c->inlined,
+			 "messages", (json_int_t)c->messages);
+}
+
+static void add_result(struct perf_report *rep, const struct perf_case *pc,
+		       const struct perf_result *r)
+{
+	if (!r->measured)
+		return;
+	rep->busbw_sum += r->busbw;
+	rep->results++;
+	rep->bytes += (double)r->ops * (double)perf_whole(pc);
+	rep->ops += r->ops;
+	rep->counters.copied += r->counters.copied;
+	rep->counters.folded += r->counters.folded;
+	rep->counters.written += r->counters.written;
+	rep->counters.inlined += r->counters.inlined;
+	rep->counters.messages += r->counters.messages;
+}
+
+static void print_row_counters(const struct perf_case *pc, const char *what,
+			       const struct perf_result *r)
+{
+	if (pc->opts->counters && r->measured)
+		print_counters(what, &r->counters, (double)r->ops * (double)perf_whole(pc), r->ops);
 }
 
 void perf_report_row(struct perf_report *rep, const struct perf_case *pc,
 		     const struct perf_result *out, const struct perf_result *in)
 {
-	unsigned long long count = pc->count, bytes = count * pc->pattern->size;
-	bool checked = pc->opts->check;
+	unsigned long long count = pc->count, bytes = perf_whole(pc);
+	int root = perf_rooted(pc->opts->collective) ? (int)pc->root : -1;
+	const char *op = pc->op ? zcoll_op_name(pc->op) : "none";
 
 	rep->wrong += out->wrong + in->wrong;
 	if (!rep->on)
 		return;
-	rep->busbw_sum += out->busbw + in->busbw;
-	rep->results += 2;
-	printf("%12llu  %12llu  %8s  %6s  %6d", bytes, count, perf_dtype_name(pc->dtype),
-	       zcoll_op_name(pc->op), -1);
-	print_result(out, checked);
-	print_result(in, checked);
+	add_result(rep, pc, out);
+	add_result(rep, pc, in);
+	printf("%12llu  %12llu  %8s  %6s  %6d", bytes, count, perf_dtype_name(pc->dtype), op, root);
+	print_result(out, pc->opts->check);
+	print_result(in, pc->opts->check);
 	putchar('\n');
+	print_row_counters(pc, "out of place", out);
+	print_row_counters(pc, "in place", in);
 	fflush(stdout);
 	if (rep->rows)
 		json_array_append_new(rep->rows,
 			json_pack("{sI sI ss ss si so so}", "size", (json_int_t)bytes,
 				  "count", (json_int_t)count,
-				  "type", perf_dtype_name(pc->dtype),
-				  "redop", zcoll_op_name(pc->op), "root", -1,
-				  "out_of_place", json_result(out, checked),
-				  "in_place", json_result(in, checked)));
+				  "type", perf_dtype_name(pc->dtype), "redop", op, "root", root,
+				  "out_of_place", json_result(pc, out),
+				  "in_place", json_result(pc, in)));
 }
 
 /* ---- foot ---- */
@@ -225,7 +287,9 @@ int perf_report_close(struct perf_report *rep)
 		return status;
 	printf("# %-20s : %llu %s\n", "Out of bounds values", (unsigned long long)rep->wrong,
 	       rep->wrong ? "FAILED" : "OK");
-	printf("# %-20s : %g\n#\n", "Avg bus bandwidth", busbw);
+	printf("# %-20s : %g\n", "Avg bus bandwidth", busbw);
+	print_counters("Counted", &rep->counters, rep->bytes, rep->ops);
+	printf("#\n");
 	fflush(stdout);
 	if (rep->json && write_json(rep, busbw))
 		status = STATUS_FAILED;

@@ -217,3 +217,8 @@ uint64_t reference_reduce(int dtype, int op, const uint64_t *bits, unsigned int 
 		return int_reduce(op, bits, n, zcoll_dtype_size(dtype), dtype % 2);
 	}
 }
+
+uint64_t reference_half(float value)
+{
+	return float_half(value);
+}

@@ -20,4 +20,7 @@
 /* @bits: one element of each of @n ranks, @n from 1 on */
 uint64_t reference_reduce(int dtype, int op, const uint64_t *bits, unsigned int n);
 
+/* The bits of the fp16 that is nearest to @value */
+uint64_t reference_half(float value);
+
 #endif /* ZCOLL_REFERENCE_H */

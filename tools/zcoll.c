@@ -12,7 +12,8 @@
 #include "msg.h"
 
 const struct command *const commands[] = {
-	&cmd_info, &cmd_run, &cmd_allreduce, &cmd_perf, &cmd_plan, &cmd_sim, &cmd_calibrate, &cmd_help, NULL,
+	&cmd_info, &cmd_run, &cmd_allreduce, &cmd_perf, &cmd_aggregate, &cmd_plan, &cmd_sim,
+	&cmd_calibrate, &cmd_help, NULL,
 };
 
 static int wants_help(int argc, char **argv)

@@ -13,7 +13,11 @@
  * compare their weights bit for bit, and rank 0 trains once more alone, to compare
  * the loss curves. The exit status is 1 if any of the three is not as it must be.
  *
- * Usage: zcoll run -n N -- digits [--epochs E] FILE.csv
+ * With --reproducible the gradients are averaged in the fixed order over all ranks: as many
+ * ranks give the same weights, to the last bit, on one node and on several. The hash of the
+ * weights that rank 0 prints shows it.
+ *
+ * Usage: zcoll run -n N -- digits [--epochs E] [--reproducible] FILE.csv
  */
 #include <errno.h>
 #include <getopt.h>
@@ -281,6 +285,18 @@ static bool check_losses(const struct pictures *p, int epochs, const double *los
 	return difference <= MAX_DIFFERENCE;
 }
 
+/* FNV-1a over the bits, a name for these weights */
+static uint64_t fingerprint(const float *w)
+{
+	const unsigned char *at = (const unsigned char *)w;
+	uint64_t hash = 0xcbf29ce484222325;
+	size_t i;
+
+	for (i = 0; i < WEIGHTS * sizeof(*w); i++)
+		hash = (hash ^ at[i]) * 0x100000001b3;
+	return hash;
+}
+
 static int train_and_check(struct zcoll_comm *comm, struct pictures *data,
 			   struct pictures *held_out, int epochs)
 {
@@ -301,6 +317,7 @@ static int train_and_check(struct zcoll_comm *comm, struct pictures *data,
 	good = same_weights(comm, w);
 	if (!rank) {
 		printf("all ranks hold the same weights bit for bit: %s\n", yes(good));
+		printf("weights: %016llx\n", (unsigned long long)fingerprint(w));
 		good &= check_accuracy(w, held_out);
 		good &= check_losses(data, epochs, losses);
 	}
@@ -316,7 +333,7 @@ static int train_and_check(struct zcoll_comm *comm, struct pictures *data,
 
 static int usage(void)
 {
-	fprintf(stderr, "Usage: zcoll run -n N -- digits [--epochs E] FILE.csv\n");
+	fprintf(stderr, "Usage: zcoll run -n N -- digits [--epochs E] [--reproducible] FILE.csv\n");
 	return 2;
 }
 
@@ -324,15 +341,20 @@ int main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "epochs", required_argument, NULL, 'e' },
+		{ "reproducible", no_argument, NULL, 'r' },
 		{ NULL, 0, NULL, 0 },
 	};
 	struct pictures data = { 0 }, held_out = { 0 };
 	char text[ZCOLL_TEXT_MAX] = "";
 	struct zcoll_comm *comm;
+	unsigned int flags = 0;
 	int opt, epochs = 12, err;
 
 	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		epochs = opt == 'e' ? atoi(optarg) : 0;
+		if (opt == 'r')
+			flags = ZCOLL_CMD_REPRODUCIBLE;
+		else
+			epochs = opt == 'e' ? atoi(optarg) : 0;
 		if (epochs < 1 || epochs > MAX_EPOCHS)
 			return usage();
 	}
@@ -343,6 +365,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	rank = zcoll_comm_rank(comm);
+	zcoll_comm_set_flags(comm, flags);
 	err = read_pictures(argv[optind], &data, &held_out);
 	if (!err)
 		err = train_and_check(comm, &data, &held_out, epochs);

@@ -27,7 +27,7 @@ static const char help[] =
 "      --bytes SIZE        of the whole operation (1M)\n"
 "      --slice SIZE        messages have at most so many bytes (64K)\n"
 "      --fabric F          file of `zcoll calibrate`, or L,o,g,G[,gamma] in ns and ns\n"
-"                          a byte (ZCOLL_FABRIC, or a built-in fabric)\n"
+"                          a byte (ZCOLL_COSTS, or a built-in fabric)\n"
 "      --json              as one JSON object\n"
 "  -h, --help              show this text\n"
 "\n"

@@ -108,12 +108,12 @@ int plan_set_fabric(const char *text, struct zcoll_fabric *fabric)
 
 int plan_default_fabric(struct zcoll_fabric *fabric)
 {
-	const char *where = getenv("ZCOLL_FABRIC");
+	const char *where = getenv("ZCOLL_COSTS");
 	char error[ZCOLL_TEXT_MAX];
 
 	zcoll_fabric_default(fabric);
 	if (where && *where && zcoll_fabric_get(where, fabric, error, sizeof(error)))
-		return failed("ZCOLL_FABRIC: %s", error);
+		return failed("ZCOLL_COSTS: %s", error);
 	return 0;
 }
 

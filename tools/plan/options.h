@@ -23,7 +23,7 @@ int plan_set_levels(const char *text, uint32_t levels[ZCOLL_PLAN_LEVELS]);
 int plan_set_bytes(const char *option, const char *text, uint64_t *bytes);
 int plan_set_slice(const char *text, uint64_t *bytes);
 int plan_set_fabric(const char *text, struct zcoll_fabric *fabric);
-int plan_default_fabric(struct zcoll_fabric *fabric);	/* $ZCOLL_FABRIC, or built in */
+int plan_default_fabric(struct zcoll_fabric *fabric);	/* $ZCOLL_COSTS, or built in */
 
 /* "12.3 us", into @text, which is returned */
 const char *plan_time(char *text, size_t len, double ns);

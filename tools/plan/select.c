@@ -30,7 +30,7 @@ static const char help[] =
 "      --bytes SIZE        of the whole operation (1M)\n"
 "      --element N         bytes of an element (4)\n"
 "      --fabric F          file of `zcoll calibrate`, or L,o,g,G[,gamma] in ns and ns\n"
-"                          a byte (ZCOLL_FABRIC, or a built-in fabric)\n"
+"                          a byte (ZCOLL_COSTS, or a built-in fabric)\n"
 "      --rules FILE        rules (ZCOLL_RULES, or none)\n"
 "      --choice C          this one: ALGO[:radix=N][,levels=AxB][,aggregators=N]\n"
 "                          [,slice=SIZE], such as hierarchical:levels=4x3\n"

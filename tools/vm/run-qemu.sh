@@ -12,34 +12,44 @@ accelerator=$("$VM_TOOLS/accel")
 # comma TEXT: QEMU wants commas in values doubled
 comma() { echo "${1//,/,,}"; }
 
-# network: where this machine sends its frames and gets them
-network() {
-	if [ "$node_count" = 2 ]; then
-		echo "local.type=unix,local.path=$net/$node_number,remote.type=unix,remote.path=$net/$((1 - node_number))"
-	else
-		# the port, from the name of the folder, tells groups of machines apart
-		echo "remote.type=inet,remote.host=230.0.0.1,remote.port=$((20000 + $(echo "$net" | cksum | cut -d' ' -f1) % 40000)),local.type=inet,local.host=127.0.0.1,local.port=0"
+# wire SOCKET: how QEMU reaches a network, by a stream that is never short of a frame. Two
+# machines are joined directly, the first one listening, more by tools/vm/switch.
+wire() {
+	local i
+	printf 'addr.type=unix,addr.path=%s' "$(comma "$1")"
+	if [ "$node_count/$node_number" = 2/0 ]; then
+		printf ',server=on'
+		return
 	fi
+	for ((i = 0; i < 100; i++)); do
+		[ ! -S "$1" ] || return
+		sleep 0.1
+	done
 }
 
 start_machine() {
 	# Four-level page tables: an interrupt early in a boot with five makes KASAN report a
 	# wild access, since the CPU's feature bits are cleared for a moment
-	local accel=(-accel "tcg,thread=multi" -cpu "max,la57=off") port ports=()
+	local accel=(-accel "tcg,thread=multi" -cpu "max,la57=off") port rail ports=()
 	if [ "$accelerator" = kvm ]; then
 		accel=(-accel kvm -cpu host)
 	else
-		# Translated, and on a busy host, the timer may be too late for the kernel's test of it
+		# Translated, and on a busy host, the timer may be too late for the kernel's test of it,
+		# and a processor may get no time for so long that the kernel believes it stuck
 		args+=" mitigations=off cryptomgr.notests no_timer_check"
+		args+=" rcupdate.rcu_cpu_stall_timeout=60 watchdog_thresh=30"
 	fi
 	for port in ctl out err; do
 		ports+=(-chardev "file,id=$port,path=$(comma "$run/$port")"
 			-device "virtserialport,chardev=$port,name=$port")
 	done
-	if [ "${node_count:-1}" -gt 1 ]; then
-		# host_mtu lets RDMA use its largest packets, 4096 bytes.
-		ports+=(-virtfs "local,path=$net,mount_tag=net,security_model=none" -netdev "dgram,id=net,$(network)" -device
-			"virtio-net-pci,netdev=net,host_mtu=9000,romfile=,mac=$(printf 52:54:00:12:34:%02x "$node_number")")
+	if [ -n "$node" ]; then
+		ports+=(-virtfs "local,path=$(comma "$net"),mount_tag=net,security_model=none")
+		for ((rail = 0; rail < rails; rail++)); do
+			# host_mtu lets RDMA use its largest packets, 4096 bytes.
+			ports+=(-netdev "stream,id=rail$rail,$(wire "$net/rail$rail")" -device
+				"virtio-net-pci,netdev=rail$rail,host_mtu=9000,romfile=,mac=$(printf 52:54:00:12:%02x:%02x "$rail" "$node_number")")
+		done
 	fi
 	exec setpriv --pdeathsig KILL qemu-system-x86_64 -nodefaults -no-user-config -display none \
 		-machine q35 "${accel[@]}" -smp "$cpus" -m "$mem" -no-reboot \
