@@ -4,13 +4,15 @@
 # Built only for `make bench`, because they need two MPIs.
 
 BENCH_B := $(B)/selftests/bench
-BENCH_OBJS := $(addprefix $(BENCH_B)/,rank.o rank_zcoll.o rank_bound.o rank_openmpi.o rank_mpich.o)
-OBJS += $(BENCH_OBJS)
+BENCH_PROGRAMS := $(addprefix $(BENCH_B)/,rank_zcoll rank_bound rank_openmpi rank_mpich \
+	rank_verbs rank_tcp)
+OBJS += $(addprefix $(BENCH_B)/,rank.o rank_zcoll.o rank_bound.o rank_openmpi.o rank_mpich.o \
+	wire.o wire_verbs.o wire_tcp.o)
 
-bench-programs: $(addprefix $(BENCH_B)/,rank_zcoll rank_bound rank_openmpi rank_mpich)
+bench-programs: $(BENCH_PROGRAMS)
 
 $(BENCH_B)/rank_zcoll: $(BENCH_B)/rank.o $(BENCH_B)/rank_zcoll.o $(B)/lib/libzcoll.a
-$(BENCH_B)/rank_zcoll: LDLIBS = -luring -pthread -ldl
+$(BENCH_B)/rank_zcoll: LDLIBS = -luring -ljansson -lnettle -pthread -ldl -lm
 
 $(BENCH_B)/rank_bound: $(BENCH_B)/rank.o $(BENCH_B)/rank_bound.o $(B)/engine/libzcengine.a
 $(BENCH_B)/rank_bound: LDLIBS = -pthread
@@ -24,7 +26,12 @@ $(BENCH_B)/rank_openmpi.o $(BENCH_B)/rank_mpich.o: selftests/bench/rank_mpi.c
 $(BENCH_B)/rank_openmpi: $(BENCH_B)/rank.o $(BENCH_B)/rank_openmpi.o
 $(BENCH_B)/rank_mpich: $(BENCH_B)/rank.o $(BENCH_B)/rank_mpich.o
 
-$(addprefix $(BENCH_B)/,rank_zcoll rank_bound rank_openmpi rank_mpich):
+# Bounds between nodes
+$(BENCH_B)/rank_verbs: $(addprefix $(BENCH_B)/,rank.o wire.o wire_verbs.o)
+$(BENCH_B)/rank_verbs: LDLIBS = -lrdmacm -libverbs -pthread
+$(BENCH_B)/rank_tcp: $(addprefix $(BENCH_B)/,rank.o wire.o wire_tcp.o)
+
+$(BENCH_PROGRAMS):
 	$(link)
 
 .PHONY: bench-programs

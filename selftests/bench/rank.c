@@ -3,9 +3,9 @@
  * One rank of a contender: it obeys orders, so that contenders which are all
  * alive at once can be measured in turn, A B A B, within seconds of each other.
  *
- * Orders come as lines through the FIFO DIR/NAME.RANK. A rank without an order
- * sleeps in read() and takes no time from the others, however eagerly its MPI
- * spins. Each rank answers each order with one line through DIR/NAME.reply.
+ * A rank connects to the orderer, says "NAME RANK" and gets orders as lines; it
+ * answers each with one line. A rank without an order sleeps in read() and takes
+ * no time from the others, however eagerly its MPI spins.
  *
  *	run BYTES ITERS MODE	time a batch; answer: nanoseconds for all of it
  *	check BYTES		one call on known data; answer: ok
@@ -18,13 +18,14 @@
  * as an operation (User-Mode Linux: 22 us).
  */
 #include <errno.h>
-#include <fcntl.h>
+#include <netdb.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -37,8 +38,7 @@ struct rank {
 	struct back_end *be;
 	struct arena arena;
 	size_t next;		/* the next slot to take when rotating */
-	FILE *orders;
-	int reply;
+	FILE *orders, *answers;	/* one connection */
 };
 
 void die(const char *fmt, ...)
@@ -75,18 +75,13 @@ static void slot(const struct arena *arena, size_t bytes, size_t i, float **send
 
 static void answer(struct rank *rk, const char *fmt, ...)
 {
-	char line[512];
 	va_list ap;
-	int len, max = sizeof(line) - 1;
 
-	len = snprintf(line, max, "%u ", rk->be->rank);
 	va_start(ap, fmt);
-	len += vsnprintf(line + len, max - len, fmt, ap);
+	vfprintf(rk->answers, fmt, ap);
 	va_end(ap);
-	if (len > max)
-		len = max;
-	line[len++] = '\n';
-	if (write(rk->reply, line, len) != len)	/* one write: lines do not mix */
+	fputc('\n', rk->answers);
+	if (fflush(rk->answers))
 		die("cannot answer: %s", strerror(errno));
 }
 
@@ -154,18 +149,24 @@ static void obey(struct rank *rk)
 	}
 }
 
-static void open_pipes(struct rank *rk, const char *dir, const char *name)
+/* @where is HOST:PORT */
+static void take_orders(struct rank *rk, const char *where, const char *name)
 {
-	char path[4096];
+	struct addrinfo hints = { .ai_family = AF_INET, .ai_socktype = SOCK_STREAM }, *ai;
+	char host[256], port[16];
+	int fd;
 
-	snprintf(path, sizeof(path), "%s/%s.%u", dir, name, rk->be->rank);
-	rk->orders = fopen(path, "r");
-	if (!rk->orders)
-		die("%s: %s", path, strerror(errno));
-	snprintf(path, sizeof(path), "%s/%s.reply", dir, name);
-	rk->reply = open(path, O_WRONLY);
-	if (rk->reply < 0)
-		die("%s: %s", path, strerror(errno));
+	if (sscanf(where, "%255[^:]:%15s", host, port) != 2 || getaddrinfo(host, port, &hints, &ai))
+		die("%s: no such host and port", where);
+	fd = socket(ai->ai_family, ai->ai_socktype, 0);
+	if (fd < 0 || connect(fd, ai->ai_addr, ai->ai_addrlen))
+		die("%s: %s", where, strerror(errno));
+	freeaddrinfo(ai);
+	rk->orders = fdopen(fd, "r");
+	rk->answers = fdopen(dup(fd), "w");
+	if (!rk->orders || !rk->answers)
+		die("%s: %s", where, strerror(errno));
+	answer(rk, "%s %u", name, rk->be->rank);
 }
 
 /* Touched whole, so that no batch pays for a first touch */
@@ -184,10 +185,10 @@ int main(int argc, char **argv)
 	struct rank rk = { .be = &back_end };
 
 	if (argc < 4)
-		die("usage: %s DIR NAME ARENA_MIB [ARG]", argv[0]);
+		die("usage: %s HOST:PORT NAME ARENA_MIB [ARG]", argv[0]);
 	make_arena(&rk.arena, argv[3], rk.be->mmap_flags);
 	rk.be->start(rk.be, &rk.arena, argv[4]);
-	open_pipes(&rk, argv[1], argv[2]);
+	take_orders(&rk, argv[1], argv[2]);
 	obey(&rk);
 	rk.be->stop(rk.be);
 	return 0;

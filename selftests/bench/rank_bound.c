@@ -68,7 +68,7 @@ static void share(unsigned int proc)
 		dst[r] = (char *)bd.job->recv + r * bd.rank_len;
 	}
 	if (bd.fold)
-		bd.fold(dst, src, bd.ranks, bd.ranks, begin, end - begin, bd.stream);
+		bd.fold(dst, src, bd.ranks, bd.ranks, 1, begin, end - begin, bd.stream);
 	for (r = 0; r < bd.ranks && !bd.fold; r++)
 		memcpy((float *)dst[r] + begin, (const float *)src[r] + begin,
 		       (end - begin) * sizeof(float));

@@ -13,10 +13,11 @@
 #define COUNT	3001
 
 /* A plan of @nodes nodes, made by the library */
-static struct zcoll_plan *make(const char *algo, unsigned int nodes)
+static struct zcoll_plan *make(const char *algo, unsigned int nodes, unsigned int flags)
 {
 	struct zcoll_plan_spec spec = {
 		.size = sizeof(spec), .algo = algo, .collective = ZCOLL_ALLREDUCE, .nodes = nodes,
+		.flags = flags,
 	};
 	char error[ZCOLL_TEXT_MAX] = "";
 	struct zcoll_plan *plan = NULL;
@@ -38,7 +39,7 @@ static void reduce(struct zcoll_comm *comm, int want)
 
 static void used(struct zcoll_comm *comm)
 {
-	struct zcoll_plan *plan = make("local", 1);
+	struct zcoll_plan *plan = make("local", 1, 0);
 	uint32_t number = 0, again = 0;
 
 	if (!plan)
@@ -48,28 +49,28 @@ static void used(struct zcoll_comm *comm)
 	expect(zcoll_plan_load(comm, plan, &again), 0);
 	expect(again, number);
 	reduce(comm, 0);
-	expect(zcoll_plan_use(comm, number), 0);
+	expect(zcoll_plan_use(comm, ZCOLL_ALLREDUCE, number), 0);
 	reduce(comm, 0);
 	expect(zcoll_barrier(comm), 0);
-	expect(zcoll_plan_use(comm, 0), 0);
+	expect(zcoll_plan_use(comm, ZCOLL_ALLREDUCE, 0), 0);
 	reduce(comm, 0);
 	expect(zcoll_barrier(comm), 0);
 	expect(zcoll_plan_unload(comm, number), 0);
 	expect(zcoll_plan_unload(comm, number), 0);
 	expect(zcoll_barrier(comm), 0);
 	expect(zcoll_plan_unload(comm, number), -ENOENT);
-	expect(zcoll_plan_use(comm, number), 0);
+	expect(zcoll_plan_use(comm, ZCOLL_ALLREDUCE, number), 0);
 	reduce(comm, -ENOENT);
 	expect_text(error_of(comm), "no plan has number");
 	/* It was not called: the next one is the same operation */
-	expect(zcoll_plan_use(comm, 0), 0);
+	expect(zcoll_plan_use(comm, ZCOLL_ALLREDUCE, 0), 0);
 	reduce(comm, 0);
 	zcoll_plan_free(plan);
 }
 
 static void refused(struct zcoll_comm *comm)
 {
-	struct zcoll_plan *ring = make("ring", 4);
+	struct zcoll_plan *ring = make("ring", 4, 0);
 	uint32_t number = 77;
 
 	if (!ring)
@@ -83,9 +84,10 @@ static void refused(struct zcoll_comm *comm)
 	zcoll_plan_free(ring);
 }
 
+/* The same plan by another number would be no difference */
 static void different(struct zcoll_comm *comm)
 {
-	struct zcoll_plan *plan = make("local", 1);
+	struct zcoll_plan *plan = make("local", 1, ZCOLL_PLAN_AGREED);
 	uint32_t number = 0;
 
 	if (!plan)
@@ -93,7 +95,7 @@ static void different(struct zcoll_comm *comm)
 	expect(zcoll_plan_load(comm, plan, &number), 0);
 	expect(zcoll_barrier(comm), 0);
 	if (zcoll_comm_rank(comm) == 0)
-		expect(zcoll_plan_use(comm, number), 0);
+		expect(zcoll_plan_use(comm, ZCOLL_ALLREDUCE, number), 0);
 	reduce(comm, -EPROTO);
 	expect_text(error_of(comm), "plan");
 	zcoll_plan_free(plan);

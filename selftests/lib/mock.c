@@ -60,13 +60,14 @@ static uint64_t oldest(void)
 	return seq;
 }
 
-static int submit(const struct zcoll_cmd *cmd)
+static int submit(unsigned long number, const struct zcoll_cmd *cmd)
 {
 	struct mock_op *op = &mock.ops[cmd->seq];
 	int refuse = mock.refuse;
 
 	mock.calls++;
 	mock.last = *cmd;
+	mock.number = number;
 	if (mock.on_submit)
 		mock.on_submit();
 	mock.refuse = 0;
@@ -84,7 +85,7 @@ static int submit(const struct zcoll_cmd *cmd)
 	return op->result;
 }
 
-static int blocking(const struct zcoll_cmd *cmd)
+static int blocking(unsigned long number, const struct zcoll_cmd *cmd)
 {
 	if (mock.interrupt) {
 		mock.interrupt--;
@@ -92,7 +93,38 @@ static int blocking(const struct zcoll_cmd *cmd)
 		mock.last = *cmd;
 		return -EINTR;
 	}
-	return submit(cmd);
+	return submit(number, cmd);
+}
+
+/* The same plan has one number; a number is never given again */
+static int plan_load(struct zcoll_plan_load *load)
+{
+	const struct zcoll_plan *plan = (const void *)(uintptr_t)load->plan;
+	uint32_t number = 1;
+
+	mock.loads++;
+	if (mock.refuse) {
+		snprintf((char *)(uintptr_t)load->text, load->text_len,
+			 "the kernel says: no such plan");
+		return mock.refuse;
+	}
+	while (number < MOCK_PLANS && mock.plans[number] && mock.plans[number] != plan->id)
+		number++;
+	if (number == MOCK_PLANS)
+		return -ENOSPC;
+	mock.loaded += !mock.plans[number];
+	mock.plans[number] = plan->id;
+	load->number = number;
+	return 0;
+}
+
+static int plan_unload(const struct zcoll_plan_unload *unload)
+{
+	if (unload->number >= MOCK_PLANS || !mock.plans[unload->number])
+		return -ENOENT;
+	mock.plans[unload->number] = ~0ULL;
+	mock.loaded--;
+	return 0;
 }
 
 static int wait_op(struct zcoll_wait *wait)
@@ -142,6 +174,39 @@ static int status(struct zcoll_status *st)
 	return 0;
 }
 
+static int join(const struct zcoll_join *join)
+{
+	mock.join = *join;
+	if (join->node_map)
+		memcpy(mock.node_map, (void *)(uintptr_t)join->node_map,
+		       join->nranks * sizeof(uint32_t));
+	return eventfd(mock.absent ? 0 : 1, EFD_CLOEXEC);
+}
+
+/* "node 3", and no NUL */
+static int address(struct zcoll_address *address)
+{
+	unsigned int node = mock.join.flags & ZCOLL_JOIN_AGGREGATE ? mock.join.node :
+			    mock.node_map[mock.join.rank];
+	char text[20];
+
+	address->address_len = sprintf(text, "node %u", node);
+	memcpy((void *)(uintptr_t)address->address, text, address->address_len);
+	return mock.refuse_address;
+}
+
+static int peers(const struct zcoll_peers *peers)
+{
+	mock.introduced++;
+	if (mock.refuse_peers) {
+		put_text(peers->text, peers->text_len, "the kernel says: bad address");
+		return mock.refuse_peers;
+	}
+	memcpy(mock.peers, (void *)(uintptr_t)peers->addresses,
+	       peers->nodes * sizeof(mock.peers[0]));
+	return 0;
+}
+
 static void info(struct zcoll_info *info)
 {
 	info->abi_version = ZCOLL_ABI_VERSION;
@@ -157,7 +222,11 @@ static int call(unsigned long request, void *arg)
 		info(arg);
 		return 0;
 	case ZCOLL_IOC_JOIN:
-		return eventfd(mock.absent ? 0 : 1, EFD_CLOEXEC);
+		return join(arg);
+	case ZCOLL_IOC_ADDRESS:
+		return address(arg);
+	case ZCOLL_IOC_PEERS:
+		return peers(arg);
 	case ZCOLL_IOC_REGISTER:
 		mock.buf = *(struct zcoll_buf *)arg;
 		if (mock.refuse) {
@@ -167,7 +236,16 @@ static int call(unsigned long request, void *arg)
 		((struct zcoll_buf *)arg)->handle = ++mock.handles;
 		return 0;
 	case ZCOLL_IOC_ALLREDUCE:
-		return blocking(arg);
+	case ZCOLL_IOC_REDUCE_SCATTER:
+	case ZCOLL_IOC_ALLGATHER:
+	case ZCOLL_IOC_BROADCAST:
+	case ZCOLL_IOC_REDUCE:
+	case ZCOLL_IOC_BARRIER:
+		return blocking(request, arg);
+	case ZCOLL_IOC_PLAN_LOAD:
+		return plan_load(arg);
+	case ZCOLL_IOC_PLAN_UNLOAD:
+		return plan_unload(arg);
 	case ZCOLL_IOC_WAIT:
 		return wait_op(arg);
 	case ZCOLL_IOC_STATUS:
@@ -223,7 +301,7 @@ int __wrap_io_uring_submit(struct io_uring *ring)
 	int ret;
 
 	memcpy(&cmd, (char *)sqe + offsetof(struct io_uring_sqe, cmd), sizeof(cmd));
-	ret = submit(&cmd);
+	ret = submit(sqe->cmd_op, &cmd);
 	memset(sqe, 0, sizeof(*sqe));
 	if (ret) {
 		sqe->opcode = IORING_OP_CLOSE;	/* of no file: -EBADF */

@@ -18,7 +18,9 @@
 #include <zcoll.h>
 
 #define MOCK_WINDOW	4
+#define MOCK_NODES	16		/* nodes, and ranks with a map of them */
 #define MOCK_OPS	256
+#define MOCK_PLANS	256		/* numbers, in all */
 
 struct mock_op {
 	bool submitted;
@@ -29,6 +31,7 @@ struct mock_op {
 struct mock {
 	struct mock_op ops[MOCK_OPS];
 	struct zcoll_cmd last;		/* the command submitted last */
+	unsigned long number;		/* and its ioctl */
 	struct zcoll_buf buf;		/* the range registered last */
 	uint32_t handles;
 	int refuse;			/* the next submission gets this error */
@@ -37,8 +40,17 @@ struct mock {
 	uint64_t hold;			/* bit s: operation s does not end by itself */
 	bool expire;			/* held operations end with -ETIME, by their CQE */
 	bool absent;			/* a rank does not join */
+	struct zcoll_join join;		/* how this one has */
+	uint32_t node_map[MOCK_NODES];
+	int refuse_address;		/* ZCOLL_IOC_ADDRESS gets this error */
+	int refuse_peers;		/* ZCOLL_IOC_PEERS gets this error */
+	char peers[MOCK_NODES][ZCOLL_ADDRESS_MAX];	/* what it gave */
+	int introduced;			/* calls of it */
 	bool aborted;
 	int leaves;
+	uint64_t plans[MOCK_PLANS];	/* ids of loaded plans, by number */
+	int loads;			/* ioctls that load */
+	int loaded;			/* plans there are */
 	int calls;			/* ioctls that submit */
 	int looks;			/* ioctls that ask or wait */
 	void (*on_submit)(void);	/* called when a command arrives */

@@ -26,5 +26,5 @@ HOST_TESTS += $(filter %_test,$(TOOLT_PROGS)) selftests/tools/run.sh selftests/t
 	selftests/tools/calibrate.sh selftests/tools/plan_select.sh \
 	selftests/tools/plan_test.sh
 DEV_TESTS += selftests/tools/dev_allreduce.sh selftests/tools/dev_perf.sh \
-	selftests/tools/dev_digits.sh
+	selftests/tools/dev_digits.sh selftests/tools/dev_nodes.sh
 selftests: $(TOOLT_PROGS) $(addprefix $(TOOLT)/,spoil.so solo.so) tools

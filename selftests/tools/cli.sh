@@ -29,17 +29,17 @@ help_of_each() {
 
 # Each long option that getopt knows is in the help text, and the other way round
 help_names_options() {
-	for sub in info run allreduce perf calibrate; do
-		sed -nE 's/.*\{ "([a-z_]+)", (no|required)_argument.*/--\1/p' \
+	for sub in info run allreduce perf aggregate calibrate; do
+		sed -nE 's/.*\{ "([a-z_-]+)", (no|required)_argument.*/--\1/p' \
 			"$top/tools/cmd_$sub.c" | sort >known
 		echo "--help" >>known
-		"$zcoll" help "$sub" | sed -nE 's/^ +(-.,)? *(--[a-z_]+).*/\2/p' >told
+		"$zcoll" help "$sub" | sed -nE 's/^ +(-.,)? *(--[a-z_-]+).*/\2/p' >told
 		is "$(sort known)" "$(sort told)" || return 1
 	done
 }
 
 help_fits_terminal() {
-	for sub in "" info run allreduce perf calibrate help; do
+	for sub in "" info run allreduce perf aggregate calibrate help; do
 		"$zcoll" help ${sub:+"$sub"}
 	done >all
 	[ "$(wc -L <all)" -le 88 ]
@@ -151,7 +151,7 @@ completed() {
 	)
 }
 
-completes_subcommands() { is "run" "$(completed zcoll r)" && is "info run allreduce perf plan sim calibrate help --help --version" "$(completed zcoll "")"; }
+completes_subcommands() { is "run" "$(completed zcoll r)" && is "info run allreduce perf aggregate plan sim calibrate help --help --version" "$(completed zcoll "")"; }
 completes_options() { is "--prefix" "$(completed zcoll run --pr)" && is "--op" "$(completed zcoll allreduce --o)" && is "-z" "$(completed zcoll perf -z)"; }
 completes_values() { is "prod" "$(completed zcoll allreduce --op p)" && is "bf16" "$(completed zcoll perf -d bf)"; }
 completes_programs() { completed zcoll run -n 4 -- seq | grep -qw seq; }
@@ -164,8 +164,8 @@ manual_formats() {
 }
 manual_names_options() {
 	sed 's/\\-/-/g' "$top/Documentation/man/zcoll.1" >page
-	for sub in info run allreduce perf; do
-		for option in $("$zcoll" help "$sub" | sed -nE 's/^ +(-.,)? *(--[a-z_]+).*/\2/p'); do
+	for sub in info run allreduce perf aggregate; do
+		for option in $("$zcoll" help "$sub" | sed -nE 's/^ +(-.,)? *(--[a-z_-]+).*/\2/p'); do
 			grep -qF -e "$option" page || { echo "no $option"; return 1; }
 		done
 	done

@@ -17,6 +17,14 @@ trains() { # RANKS EPOCHS
 		grep -q '^same loss curve as 1 rank within 0.0001: yes ' out
 }
 
+# On one node the order is fixed anyway
+reproducible() {
+	run "$zcoll" run -n 4 -- "$digits" --epochs 12 "$data"
+	fixed=$(grep '^weights: ' out)
+	run "$zcoll" run -n 4 -- "$digits" --epochs 12 --reproducible "$data"
+	is 0 "$status" && is "$fixed" "$(grep '^weights: ' out)"
+}
+
 too_little_training() {
 	run "$zcoll" run -n 2 -- "$digits" --epochs 1 "$data"
 	is 1 "$status" && grep -q '^accuracy' out
@@ -30,6 +38,7 @@ bad_data() {
 
 t "4 ranks" trains 4 12
 t "3 ranks, of which shares are uneven" trains 3 6
+t "reproducible training gives the same weights" reproducible
 t "too little training fails" too_little_training
 t "data that is cut is refused" bad_data
 tap_end

@@ -18,6 +18,31 @@ all_types_and_operators() {
 	right 120 && is 60 "$(awk '/^ +[0-9]/ { print $3, $4 }' out | sort -u | wc -l)"
 }
 
+collective() { # LINES COLLECTIVE OPTION...
+	lines=$1
+	shift
+	run "$zcoll" perf -g 3 -n 1 -w 0 --coll "$@"
+	right "$lines"
+}
+
+# No type, no size: one line
+barrier() { run "$zcoll" perf -g 3 --coll barrier -n 5; right && is "0 0" "$(awk '/^ +[0-9]/ { print $1, $2 }' out)"; }
+
+in_place_only() {
+	run "$zcoll" perf -g 2 --coll allgather -b 4K -e 4K -n 2 --in-place
+	right && is "N/A 0" "$(awk '/^ +[0-9]/ { print $9, $13 }' out)"
+}
+
+# 2 ranks: two inputs are read for each byte of an all-reduce, one copy is made for a broadcast
+counted() {
+	run "$zcoll" perf -g 2 -b 64K -e 64K -n 10 --counters
+	right && grep -q '^# in place  *: copied 0.000, folded 2.000, RDMA 0.000, ' out || return 1
+	run "$zcoll" perf -g 2 --coll broadcast -b 64K -e 64K -n 10 --counters
+	right && grep -q '^# in place  *: copied 1.000, folded 0.000, RDMA 0.000, ' out
+}
+
+root_impossible() { fails "-r 3: there are 2 ranks" "$zcoll" perf -g 2 --coll reduce -r 3 -b 8 -e 8; }
+
 under_run() { run "$zcoll" run -n 2 -- "$zcoll" perf -b 8 -e 8K -f 32 -n 2; right 3; }
 alone() { run "$zcoll" perf -b 4K -e 4K -n 2; right; }
 in_flight() { run "$zcoll" perf -g 2 -b 4 -e 64K -f 128 -n 2 -m 8 -c 2; right 3; }
@@ -59,7 +84,7 @@ calls_differ() {
 	# shellcheck disable=SC2016
 	run "$zcoll" run -n 3 -- sh -c \
 		'exec "$1" perf -b 8 -e 8 -n 1 -w $([ %r = 1 ] && echo 1 || echo 0)' sh "$zcoll"
-	is 1 "$status" && said "differ in count"
+	is 1 "$status" && said "differ in collective"
 }
 
 rank_missing() {
@@ -97,6 +122,14 @@ print(d["comms"], d["ranks"], d["pinned_pages"])')"
 }
 
 t "all types with all operators, 3 ranks: nothing wrong" all_types_and_operators
+t "reduce-scatter, all types with all operators" collective 60 reduce-scatter -b 20000 -e 20000 -d all -o all
+t "all-gather, all types" collective 24 allgather -b 1 -e 20000 -i 19999 -d all
+t "broadcast from all roots" collective 6 broadcast -b 1 -e 20000 -i 19999 -r all
+t "reduce to all roots" collective 15 reduce -b 20000 -e 20000 -r all -o all
+t "barrier" barrier
+t "only in place" in_place_only
+t "what the kernel counts" counted
+t "a root that is no rank is refused" root_impossible
 t "under zcoll run" under_run
 t "a rank alone" alone
 t "8 operations in flight" in_flight

@@ -27,7 +27,7 @@ static int make(char **argv)
 	char *data;
 
 	/* the number of ranks matters for the result alone, which is not used here */
-	if (!file || dtype < 0 || pattern_init(&p, dtype, ZCOLL_SUM, rank, rank + 1))
+	if (!file || dtype < 0 || pattern_init(&p, dtype, ZCOLL_SUM, rank, rank + 1, false))
 		return 2;
 	if (strcmp(argv[3], "raw")) {
 		len = strlen(argv[3]) + 1;
@@ -53,7 +53,7 @@ static int check(char **argv)
 	char *data;
 
 	if (!file || op < 0 || dtype < 0 ||
-	    pattern_init(&p, dtype, op, 0, (unsigned int)atoi(argv[1])))
+	    pattern_init(&p, dtype, op, 0, (unsigned int)atoi(argv[1]), false))
 		return 2;
 	if (fread(start, 1, 10, file) == 10 && !memcmp(start, "\x93NUMPY", 6))
 		fseek(file, 10 + start[8] + (start[9] << 8), SEEK_SET);

@@ -7,7 +7,7 @@
 # shellcheck source=selftests/tools/tap.sh
 . "$(dirname "$0")/tap.sh"
 
-unset ZCOLL_PLAN ZCOLL_PLAN_ALLREDUCE ZCOLL_RULES ZCOLL_FABRIC
+unset ZCOLL_PLAN ZCOLL_PLAN_ALLREDUCE ZCOLL_RULES ZCOLL_COSTS
 
 select_plan() { "$zcoll" plan select "$@"; }
 golden=2500,1500,1000,6

@@ -142,7 +142,7 @@ static void test_comparison(void)
 	int dtype;
 
 	for (dtype = 1; dtype < ZCOLL_NR_TYPES; dtype++) {
-		if (pattern_init(&p, dtype, ZCOLL_SUM, 2, 3))
+		if (pattern_init(&p, dtype, ZCOLL_SUM, 2, 3, false))
 			abort();
 		pattern_fill(&p, data, COUNT * p.size, SHIFT);
 		right = pattern_wrong_input(&p, data, COUNT, SHIFT);
@@ -168,9 +168,9 @@ static void test_pattern_rounds(void)
 	unsigned int i, differ = 0;
 	float x, y, z, tree, other;
 
-	if (pattern_init(&a, ZCOLL_FP32, ZCOLL_SUM, 0, 3) ||
-	    pattern_init(&b, ZCOLL_FP32, ZCOLL_SUM, 1, 3) ||
-	    pattern_init(&c, ZCOLL_FP32, ZCOLL_SUM, 2, 3))
+	if (pattern_init(&a, ZCOLL_FP32, ZCOLL_SUM, 0, 3, false) ||
+	    pattern_init(&b, ZCOLL_FP32, ZCOLL_SUM, 1, 3, false) ||
+	    pattern_init(&c, ZCOLL_FP32, ZCOLL_SUM, 2, 3, false))
 		abort();
 	sum = a;
 	for (i = 0; i < PATTERN_PERIOD; i++) {
@@ -187,6 +187,47 @@ static void test_pattern_rounds(void)
 	pattern_free(&c);
 }
 
+static uint64_t load(const char *block, unsigned int i, size_t size)
+{
+	uint64_t bits = 0;
+
+	memcpy(&bits, block + i * size, size);
+	return bits;
+}
+
+/* Exact numbers of so many ranks, one after the other and rounded each time: the same */
+static void exact(int dtype, int op, unsigned int nranks)
+{
+	uint64_t pair[2], acc[PATTERN_PERIOD];
+	unsigned int r, i, differ = 0;
+	struct pattern p;
+
+	for (r = nranks; r--; ) {
+		if (pattern_init(&p, dtype, op, r, nranks, true))
+			abort();
+		for (i = 0; i < PATTERN_PERIOD; i++) {
+			pair[0] = load(p.input, i, p.size);
+			pair[1] = acc[i];
+			acc[i] = r == nranks - 1 ? pair[0] : reference_reduce(dtype, op, pair, 2);
+			differ += !r && acc[i] != load(p.result, i, p.size);
+		}
+		pattern_free(&p);
+	}
+	ok(!differ, "%s %s of %u ranks: exact patterns do not round in any order",
+	   zcoll_dtype_name(dtype), zcoll_op_name(op), nranks);
+}
+
+static void test_exact(void)
+{
+	int dtype;
+
+	for (dtype = ZCOLL_FP16; dtype < ZCOLL_NR_TYPES; dtype++) {
+		exact(dtype, ZCOLL_SUM, 3);
+		exact(dtype, ZCOLL_SUM, 70);
+		exact(dtype, ZCOLL_PROD, 21);
+	}
+}
+
 int main(void)
 {
 	printf("TAP version 13\n");
@@ -197,5 +238,6 @@ int main(void)
 	test_bfloat();
 	test_comparison();
 	test_pattern_rounds();
+	test_exact();
 	return tap_end();
 }

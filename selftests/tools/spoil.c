@@ -2,7 +2,7 @@
 /*
  * spoil - a library for LD_PRELOAD that makes results wrong
  *
- * One bit of the last element of each all-reduce of int32, so that tests can see
+ * One bit of the last element of each result of int32, so that tests can see
  * that `zcoll perf` sees it. The bookkeeping of the command uses other types.
  */
 #include <dlfcn.h>
@@ -10,15 +10,14 @@
 
 #include <zcoll.h>
 
-typedef int allreduce_fn(struct zcoll_comm *, const void *, void *, uint64_t, int, int);
+typedef int call_fn(struct zcoll_comm *, const struct zcoll_call *);
 
-int zcoll_allreduce(struct zcoll_comm *comm, const void *send, void *recv, uint64_t count,
-		    int dtype, int op)
+int zcoll_call(struct zcoll_comm *comm, const struct zcoll_call *call)
 {
-	allreduce_fn *real = (allreduce_fn *)dlsym(RTLD_NEXT, "zcoll_allreduce");
-	int err = real(comm, send, recv, count, dtype, op);
+	call_fn *real = (call_fn *)dlsym(RTLD_NEXT, "zcoll_call");
+	int err = real(comm, call);
 
-	if (!err && count && dtype == ZCOLL_INT32)
-		((uint32_t *)recv)[count - 1] ^= 1;
+	if (!err && call->count && call->dtype == ZCOLL_INT32)
+		((uint32_t *)call->recv)[call->count - 1] ^= 1;
 	return err;
 }

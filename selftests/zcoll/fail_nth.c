@@ -218,6 +218,48 @@ TEST_F_TIMEOUT(nth, join_of_an_existing_communicator, 120)
 	});
 }
 
+/* One of two nodes, the other of which never comes */
+static int join_loop(struct zt *zt)
+{
+	static const uint32_t nodes[2] = { 0, 1 };
+	struct zcoll_join arg;
+	uint8_t key[16];
+
+	zt_key(key);
+	arg = zt_join_arg(key, 0, 2);
+	arg.node_map = (uintptr_t)nodes;
+	arg.nodes = 2;
+	arg.fabric = (uintptr_t)"loop";
+	arg.fabric_len = 4;
+	return zt_ioctl(zt->dev, ZCOLL_IOC_JOIN, &arg);
+}
+
+TEST_F_TIMEOUT(nth, join_of_two_nodes, 120)
+{
+	SWEEP(join_loop(&self->zt), close(__ret));
+}
+
+TEST_F_TIMEOUT(nth, peers, 120)
+{
+	static uint8_t addresses[2][ZCOLL_ADDRESS_MAX];
+	struct zcoll_peers arg = {
+		.size = sizeof(arg), .addresses = (uintptr_t)addresses, .nodes = 2,
+	};
+	int ep = zt_note(&self->zt, join_loop(&self->zt));
+
+	ASSERT_LE(0, ep);
+	SWEEP(zt_ioctl(ep, ZCOLL_IOC_PEERS, &arg), NOTHING);
+}
+
+TEST_F_TIMEOUT(nth, register_with_two_nodes, 120)
+{
+	int ep = zt_note(&self->zt, join_loop(&self->zt));
+
+	ASSERT_LE(0, ep);
+	SWEEP(zt_register(ep, self->mem, self->len, &self->handle),
+	      zt_unregister(ep, self->handle));
+}
+
 TEST_F_TIMEOUT(nth, register, 120)
 {
 	SWEEP(zt_register(self->ep, self->mem, self->len, &self->handle),

@@ -57,6 +57,10 @@ FIXTURE_VARIANT_ADD(mismatch, count_0) {
 	2, 1, FIELD(count), 0, "count", "300", "0"
 };
 
+FIXTURE_VARIANT_ADD(mismatch, flags) {
+	1, 2, FIELD(flags), ZCOLL_CMD_REPRODUCIBLE, "flags", "0x0", "0x1"
+};
+
 FIXTURE_SETUP(mismatch)
 {
 	ZT_SETUP(self);
@@ -168,6 +172,67 @@ TEST_F(mismatch, on_rings)
 	io_uring_queue_exit(&ring);
 }
 
+/* Ranks that call different collectives under one number */
+FIXTURE(collectives) {
+	struct zt zt;
+	int ep[2];
+	int32_t buf[2][COUNT];
+};
+
+FIXTURE_VARIANT(collectives) {
+	unsigned int call[2];
+	int op[2];
+	const char *names;
+};
+
+FIXTURE_VARIANT_ADD(collectives, reduce_and_allreduce) {
+	{ ZCOLL_REDUCE, ZCOLL_ALLREDUCE }, { ZCOLL_SUM, ZCOLL_SUM }, "(reduce and all-reduce)"
+};
+FIXTURE_VARIANT_ADD(collectives, broadcast_and_allgather) {
+	{ ZCOLL_BROADCAST, ZCOLL_ALLGATHER }, { 0, 0 }, "(broadcast and all-gather)"
+};
+FIXTURE_VARIANT_ADD(collectives, barrier_and_reduce_scatter) {
+	{ ZCOLL_BARRIER, ZCOLL_REDUCE_SCATTER }, { 0, ZCOLL_SUM },
+	"(barrier and reduce-scatter)"
+};
+
+FIXTURE_SETUP(collectives)
+{
+	ZT_SETUP(self);
+	ASSERT_EQ(0, zt_comm(&self->zt, 2, self->ep));
+	memset(self->buf, 0x5a, sizeof(self->buf));
+}
+
+FIXTURE_TEARDOWN(collectives)
+{
+	ZT_TEARDOWN(self);
+}
+
+TEST_F(collectives, fail_and_are_named)
+{
+	struct zcoll_cmd cmd[2];
+	struct zt_call call;
+	char text[ZCOLL_TEXT_MAX];
+	struct zcoll_status st;
+
+	for (int r = 0; r < 2; r++) {
+		cmd[r] = zt_cmd(0, ZCOLL_INT32, variant->op[r], self->buf[r],
+				self->buf[r] + COUNT / 2, 8);
+		if (variant->call[r] == ZCOLL_BARRIER)
+			cmd[r] = zt_cmd(0, 0, 0, NULL, NULL, 0);
+	}
+	/* The second rank is first: the lower one is named first all the same */
+	ASSERT_EQ(0, zt_start(&call, self->ep[1], ZCOLL_IOC_OP(variant->call[1]), &cmd[1]));
+	ASSERT_TRUE(zt_until(ZT_LONG_MS, zt_arrived(self->ep[0], 0) == 1));
+	EXPECT_EQ(-EPROTO, zt_collective(self->ep[0], variant->call[0], &cmd[0]));
+	EXPECT_EQ(-EPROTO, zt_finish(&call, ZT_SOON_MS));
+	ASSERT_EQ(0, zt_status(self->ep[0], 0, &st, text));
+	EXPECT_NE(NULL, strstr(text, "rank 0 and rank 1 differ in collective"))
+		TH_LOG("%s", text);
+	EXPECT_NE(NULL, strstr(text, variant->names)) TH_LOG("%s", text);
+	EXPECT_TRUE(untouched((uint8_t *)self->buf, sizeof(self->buf)));
+}
+
 /* What each rank may choose for itself is no mismatch */
 FIXTURE(match) {
 	struct zt zt;
@@ -205,6 +270,26 @@ TEST_F(match, ranks_may_differ_in_buffers_and_deadlines)
 	for (int i = 0; i < COUNT; i++)
 		wrong += self->buf[0][i] != 2 * i || self->buf[2][i] != 2 * i;
 	EXPECT_EQ(0, wrong);
+}
+
+TEST_F(match, ranks_must_name_the_same_root)
+{
+	struct zcoll_cmd cmd[2];
+	struct zt_call call;
+	char text[ZCOLL_TEXT_MAX];
+	struct zcoll_status st;
+	int *ep = self->ep;
+
+	for (int r = 0; r < 2; r++) {
+		cmd[r] = zt_cmd(0, ZCOLL_INT32, 0, self->buf[r], self->buf[r] + 8, 8);
+		cmd[r].root = r;
+	}
+	ASSERT_EQ(0, zt_start(&call, ep[0], ZCOLL_IOC_BROADCAST, &cmd[0]));
+	ASSERT_TRUE(zt_until(ZT_LONG_MS, zt_arrived(ep[0], 0) == 1));
+	EXPECT_EQ(-EPROTO, zt_collective(ep[1], ZCOLL_BROADCAST, &cmd[1]));
+	EXPECT_EQ(-EPROTO, zt_finish(&call, ZT_SOON_MS));
+	ASSERT_EQ(0, zt_status(ep[0], 0, &st, text));
+	EXPECT_NE(NULL, strstr(text, "root (0 and 1)")) TH_LOG("%s", text);
 }
 
 ZT_MAIN

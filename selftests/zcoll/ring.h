@@ -46,11 +46,11 @@ static inline struct io_uring_sqe *ring_cmd(struct io_uring *ring, int fd,
 }
 
 /* An operation in the form that this ring has; *@cmd stays until submission */
-static inline struct io_uring_sqe *ring_op(struct io_uring *ring, int fd,
-					   const struct zcoll_cmd *cmd,
-					   uint64_t user_data)
+static inline struct io_uring_sqe *ring_op_of(struct io_uring *ring, int fd,
+					      unsigned int collective,
+					      const struct zcoll_cmd *cmd, uint64_t user_data)
 {
-	struct io_uring_sqe *sqe = ring_cmd(ring, fd, ZCOLL_IOC_ALLREDUCE, user_data);
+	struct io_uring_sqe *sqe = ring_cmd(ring, fd, ZCOLL_IOC_OP(collective), user_data);
 	struct zcoll_cmd_ptr ptr = { .addr = (uintptr_t)cmd };
 
 	if (ring->flags & IORING_SETUP_SQE128)
@@ -58,6 +58,12 @@ static inline struct io_uring_sqe *ring_op(struct io_uring *ring, int fd,
 	else
 		memcpy(ring_payload(sqe), &ptr, sizeof(ptr));
 	return sqe;
+}
+
+static inline struct io_uring_sqe *ring_op(struct io_uring *ring, int fd,
+					   const struct zcoll_cmd *cmd, uint64_t user_data)
+{
+	return ring_op_of(ring, fd, ZCOLL_ALLREDUCE, cmd, user_data);
 }
 
 /* The next completion: its result, or -ETIME if there is none in @ms */

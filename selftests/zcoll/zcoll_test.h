@@ -398,9 +398,14 @@ static inline struct zcoll_cmd zt_barrier(uint64_t seq)
 	return zt_cmd(seq, ZCOLL_INT32, ZCOLL_SUM, NULL, NULL, 0);
 }
 
+static inline int zt_collective(int ep, unsigned int collective, struct zcoll_cmd *cmd)
+{
+	return zt_ioctl(ep, ZCOLL_IOC_OP(collective), cmd);
+}
+
 static inline int zt_allreduce(int ep, struct zcoll_cmd *cmd)
 {
-	return zt_ioctl(ep, ZCOLL_IOC_ALLREDUCE, cmd);
+	return zt_collective(ep, ZCOLL_ALLREDUCE, cmd);
 }
 
 /* A blocking ioctl in a thread of its own */
@@ -449,20 +454,26 @@ static inline int zt_finish(struct zt_call *c, unsigned int ms)
 }
 
 /* One operation on all @n ranks at once, each in a thread: 0 or the first error */
-static inline int zt_all(const int *ep, struct zcoll_cmd *cmd, unsigned int n)
+static inline int zt_all_of(const int *ep, unsigned int collective, struct zcoll_cmd *cmd,
+			    unsigned int n)
 {
 	struct zt_call *call = calloc(n, sizeof(*call));
 	int ret = 0;
 
 	for (unsigned int r = 1; r < n; r++)
-		zt_start_op(&call[r], ep[r], &cmd[r]);
-	call[0].ret = zt_allreduce(ep[0], &cmd[0]);
+		zt_start(&call[r], ep[r], ZCOLL_IOC_OP(collective), &cmd[r]);
+	call[0].ret = zt_collective(ep[0], collective, &cmd[0]);
 	for (unsigned int r = 1; r < n; r++)
 		zt_finish(&call[r], ZT_LONG_MS);
 	for (unsigned int r = 0; r < n && !ret; r++)
 		ret = call[r].ret;
 	free(call);
 	return ret;
+}
+
+static inline int zt_all(const int *ep, struct zcoll_cmd *cmd, unsigned int n)
+{
+	return zt_all_of(ep, ZCOLL_ALLREDUCE, cmd, n);
 }
 
 /* --- processes ----------------------------------------------------------- */
