@@ -570,6 +570,9 @@ int zcoll_iallgather(struct zcoll_comm *comm, const void *send, void *recv,
  * @dtype: as in zcoll_allreduce()
  * @root: rank of the root
  *
+ * Ranks that name different roots do not all have to learn of it here: a root to whose node no
+ * other sends has done its part, and may return 0; the next operation fails on it.
+ *
  * Return: as zcoll_call().
  */
 int zcoll_broadcast(struct zcoll_comm *comm, const void *send, void *recv,

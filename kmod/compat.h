@@ -115,8 +115,9 @@ static inline bool zc_compat_ring_dying(struct io_uring_cmd *ucmd)
 
 /* ---- RDMA ---- */
 
-/* Is there a connection manager that this module can call? */
-#define ZC_COMPAT_RDMA IS_REACHABLE(CONFIG_INFINIBAND_ADDR_TRANS)
+/* Is there what fabric "rdma" needs? Kbuild asks the same. */
+#define ZC_COMPAT_RDMA (IS_ENABLED(CONFIG_INFINIBAND_ADDR_TRANS) && \
+			IS_ENABLED(CONFIG_CRYPTO_LIB_SHA256))
 
 /* ---- SIMD ---- */
 

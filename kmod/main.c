@@ -104,7 +104,7 @@ static int __init zc_init(void)
 	if (err)
 		goto out_plan;
 	err = -ENOMEM;
-	zc_wq = alloc_workqueue("zcoll", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	zc_wq = alloc_workqueue("zcoll", WQ_UNBOUND, 0);
 	if (!zc_wq)
 		goto out_rank;
 	zc_free_wq = alloc_workqueue("zcoll_free", WQ_UNBOUND, WQ_MAX_ACTIVE);

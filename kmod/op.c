@@ -411,7 +411,7 @@ static void zc_op_aggregate(struct zc_comm *comm, u64 seq, const struct zc_desc 
 	spin_lock(&comm->lock);
 	if (IS_ERR(plan))
 		zc_comm_fail(comm, PTR_ERR(plan), &why);
-	/* Meanwhile it may have been heard of from another node, or be over, or this node may leave */
+	/* Meanwhile another node may have spoken of it, it may be over, or this node have left */
 	starts = !comm->error && !comm->nleft && !zc_op_called(op, seq) && seq >= comm->base;
 	if (starts) {
 		zc_op_open(op, seq, desc, plan);

@@ -8,7 +8,7 @@
  */
 #include <linux/uaccess.h>
 
-#include "zcoll.h"
+#include "net/net.h"
 
 static bool zc_state_missing(struct zc_comm *comm, const struct zcoll_status *args, u32 i)
 {
@@ -111,6 +111,9 @@ static void zc_status_op(struct zc_rank *rank, struct zcoll_status *args,
 		zc_text_add_share(text, comm, op->arrived);
 		zc_text_add(text, " have called; missing: ");
 		zc_text_add_ranks(text, comm, op->seq);
+	} else if (known && op->state == ZC_OP_RUNNING && comm->net) {
+		zc_text_add(text, "%s %llu: ", zc_collective_name(op->desc.collective), op->seq);
+		zc_net_add_waits(text, comm, op);
 	} else if (reject) {
 		zc_text_add(text, "%s", reject->text);
 	}

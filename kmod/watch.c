@@ -20,7 +20,7 @@
 #include <linux/sched.h>
 
 #include "compat.h"
-#include "zcoll.h"
+#include "net/net.h"
 
 #define ZC_RING_TICK_NS (100 * NSEC_PER_MSEC)
 /* An exec that takes longer is taken to wait for us, not for its file */
@@ -126,9 +126,9 @@ static void zc_watch_expired(struct zc_comm *comm, const struct zc_op *op)
 		zc_text_add_share(&text, comm, op->arrived);
 		zc_text_add(&text, " have called; missing: ");
 		zc_text_add_ranks(&text, comm, op->seq);
-	} else if (comm->nodes > 1) {
-		zc_text_add(&text, "all ranks of node %u have called, ", comm->node);
-		zc_text_add(&text, "others, or the work, are not done");
+	} else if (comm->nodes > 1 && op->state == ZC_OP_RUNNING) {
+		zc_text_add(&text, "node %u ", comm->node);
+		zc_net_add_waits(&text, comm, op);
 	} else {
 		zc_text_add(&text, "all ranks have called, the work is not done");
 	}

@@ -36,9 +36,10 @@
  *   submission from PENDING to DONE under zc_comm.lock completes it, and touches
  *   neither the submission nor the endpoint after that.
  *
- * Locking order: zc_comms_lock -> zc_net.poll_lock -> zc_comm.lock. Under io_uring's own
- * lock (issue and cancel of commands) only the last two are taken, poll_lock by trylock. All are
- * taken in process context only.
+ * Locking order: zc_comms_lock -> zc_net.poll_lock -> zc_net.region_lock -> the fabric's own ->
+ * zc_comm.lock. Under io_uring's own lock (issue and cancel of commands) all but the first may be
+ * taken, poll_lock by trylock only. Nobody who holds one of them waits for a ring. All are taken in
+ * process context only.
  */
 #ifndef ZCOLL_KMOD_H
 #define ZCOLL_KMOD_H

@@ -4,9 +4,10 @@
  *
  * Each proof is HMAC-SHA-256 (RFC 2104, FIPS 198-1) with the key over a label, which tells for
  * what it is, and all that has been said so far. Both sides' random nonces are in there, so a
- * proof that was overheard is worth nothing in another connection. What is proved is who
- * is there when a connection is made; what is sent on it afterwards is neither signed nor
- * encrypted, like everything else on such networks.
+ * proof that was overheard is worth nothing in another connection; the first thing said, where
+ * there is no other side's nonce yet, has a time in it, and counts once. What is proved is who is
+ * there when a connection is made; what is sent on it afterwards is neither signed nor encrypted,
+ * like everything else on such networks.
  */
 #include <crypto/sha2.h>
 #include <linux/string.h>

@@ -11,12 +11,12 @@
  * Regions of the kernel are a power of two of pages, and kept for the next operation with
  * mapping and keys. Those of buffers go with them: peers are told to FORGET the keys.
  *
- * What a peer tells of its regions is kept in a table of its own, of bounded size, and each
- * write is checked against it: a write beyond what was told is not even tried.
+ * What peers tell of their regions is kept in a table for each, all of them of bounded size, and
+ * each write is checked against it: a write beyond what was told is not even tried.
  *
  * Locking. A region is made, unmapped and destroyed under zc_net.region_lock; its state, and who
- * has been told, are under zc_comm.lock. Tables of a peer's keys are changed under poll_lock
- * (message.c), looked at under zc_comm.lock, and taken out under both.
+ * has been told, are under zc_comm.lock. Tables of a peer's keys are changed under both poll_lock
+ * (message.c) and zc_comm.lock, and looked at under either.
  */
 #include <linux/err.h>
 #include <linux/log2.h>
@@ -33,7 +33,7 @@ MODULE_PARM_DESC(region_mib, "kernel memory for operations of a communicator wit
 
 static uint keys_mib = 64;
 module_param(keys_mib, uint, 0644);
-MODULE_PARM_DESC(keys_mib, "memory for keys of buffers of all other nodes of a communicator, at most, MiB; one is good for 4 TiB of them");
+MODULE_PARM_DESC(keys_mib, "memory for keys of buffers of all other nodes of a communicator, at most, MiB; 64 are good for 4 TiB of such buffers");
 
 /* ---- own regions ---- */
 
@@ -634,11 +634,12 @@ void zc_keys_forget(struct zc_peer *peer, u64 region)
 	struct zc_keys *keys;
 
 	spin_lock(&peer->net->comm->lock);
-	keys = xa_erase(&peer->keys, region);
+	keys = zc_keys_of(peer, region);
+	if (keys) {
+		rb_erase(&keys->node, &peer->keys);
+		peer->net->keys_bytes -= keys->size;
+	}
 	spin_unlock(&peer->net->comm->lock);
-	if (!keys)
-		return;
-	peer->keys_bytes -= keys->size;
 	kvfree(keys);
 }
 

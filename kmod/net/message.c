@@ -123,25 +123,6 @@ static void *zc_desc_fill(void *at, const struct zc_desc *desc)
 	return at + sizeof(struct zw_desc);
 }
 
-/* Has this node been sent the description of an operation? If not, it is about to be. */
-static bool zc_peer_knows(struct zc_peer *peer, u64 seq)
-{
-	u64 base = zc_engine_retired(peer->net->comm->engine);
-	u64 bit;
-
-	/* What has been retired is not spoken of any more */
-	if (base - peer->described_from >= 64)
-		peer->described = 0;
-	else
-		peer->described >>= base - peer->described_from;
-	peer->described_from = base;
-	bit = 1ULL << (seq - base);
-	if (peer->described & bit)
-		return true;
-	peer->described |= bit;
-	return false;
-}
-
 /*
  * A message of an operation, described if the peer does not know it yet. @gap: bytes between
  * description and payload; @at: gets where they begin.
@@ -150,7 +131,8 @@ static struct zc_post *zc_op_message_new(struct zc_peer *peer, const struct zc_o
 					 const struct zc_action *action, u8 flags, u32 gap,
 					 u32 length, u32 nwrites, void **at)
 {
-	bool describes = flags & ZW_DESC || !zc_peer_knows(peer, action->seq);
+	bool describes = !zc_seqs_add(peer->net->comm, &peer->described, action->seq) ||
+			 flags & ZW_DESC;
 	u32 head = sizeof(struct zw_header) + (describes ? sizeof(struct zw_desc) : 0);
 	struct zc_post *post;
 
@@ -279,6 +261,7 @@ bool zc_post_fill(struct zc_post *post)
 {
 	struct zc_peer *peer = post->out->peer;
 	struct zc_comm *comm = peer->net->comm;
+	u64 most = zc_net_post_bytes(peer->net);
 	const struct zc_op *op;
 	struct zc_write *write;
 	struct zc_span span;
@@ -288,9 +271,11 @@ bool zc_post_fill(struct zc_post *post)
 		return true;
 	op = zc_comm_op(comm, post->action.seq);
 	post->written = 0;
-	while (post->nwrites < ZC_POST_WRITES && post->at < post->unit_bytes) {
+	while (post->nwrites < ZC_POST_WRITES && post->at < post->unit_bytes &&
+	       post->written < most) {
 		if (WARN_ON_ONCE(!zc_place_span(comm, op, &post->action, post->at, &span)))
 			return false;
+		span.bytes = min(span.bytes, most - post->written);
 		to = zc_landing_offset(peer->net, post, op, &span);
 		write = &post->writes[post->nwrites];
 		if (!zc_keys_find(peer, post->landing.region, to, span.bytes, post->rail, write)) {
@@ -341,7 +326,7 @@ static struct zc_post *zc_tell_grant(struct zc_peer *peer, const struct zc_actio
 	if (!post || !region)
 		return post;
 	zc_landing_fill(at, &landing);
-	post->region = region;
+	zc_post_name(post, region);
 	return post;
 }
 
@@ -396,17 +381,19 @@ void zc_net_tell(struct zc_net *net, const struct zc_action *action)
 	zc_out_pump(&peer->out);
 }
 
-/* Tell a node that an operation has been called, if it has room for it and does not know */
-static void zc_call_peer(struct zc_net *net, struct zc_op *op, u32 node)
+/* Tell a node that an operation has been called, now, or when it has room for it */
+static void zc_call_peer(struct zc_peer *peer, const struct zc_op *op)
 {
 	struct zc_action action = { .seq = op->seq, .msg = { .type = ZW_CALL, .seq = op->seq } };
-	struct zc_peer *peer = zc_peer(net, node);
 	struct zc_post *post;
 	void *at;
 
-	if (!peer || (op->seq > peer->retired && op->seq - peer->retired >= ZC_WINDOW) ||
-	    zc_peer_knows(peer, op->seq))
+	if (zc_seqs_has(&peer->described, op->seq))
 		return;
+	if (op->seq > peer->retired && op->seq - peer->retired >= ZC_WINDOW) {
+		zc_seqs_add(peer->net->comm, &peer->uncalled, op->seq);
+		return;
+	}
 	post = zc_op_message_new(peer, op, &action, ZW_DESC, 0, 0, 0, &at);
 	if (post)
 		zc_out_queue(post);
@@ -424,6 +411,7 @@ void zc_net_call(struct zc_net *net, struct zc_op *op)
 {
 	const struct zcoll_plan *plan = op->plan->prog.plan;
 	u32 root = zc_place_root(net->comm, op), turns, s, t;
+	struct zc_peer *peer;
 	struct zc_turn turn;
 	u32 node;
 
@@ -437,8 +425,9 @@ void zc_net_call(struct zc_net *net, struct zc_op *op)
 			if (zc_step_turn(plan, step, op->v, t, &turn))
 				continue;
 			node = zc_plan_node(plan, root, turn.peer);
-			if (node >= net->comm->members)
-				zc_call_peer(net, op, node);
+			peer = node >= net->comm->members ? zc_peer(net, node) : NULL;
+			if (peer)
+				zc_call_peer(peer, op);
 		}
 	}
 }
@@ -494,6 +483,12 @@ static bool zc_inbox_keep(struct zc_peer *peer, struct zc_inbox *box,
 	struct hlist_head *head = &op->inboxes[zc_op_hash(m->msg.step, m->msg.unit)];
 	struct zc_inbox *other;
 
+	if (op->state == ZC_OP_RUNNING && op->seq == m->msg.seq &&
+	    !zc_place_small(op, m->msg.step)) {
+		zc_peer_misbehaved(peer, "a unit of step %u in its message, which is to be written",
+				   m->msg.step);
+		return false;
+	}
 	hlist_for_each_entry(other, head, link) {
 		if (other->step != m->msg.step || other->unit != m->msg.unit)
 			continue;
@@ -512,6 +507,7 @@ static bool zc_inbox_keep(struct zc_peer *peer, struct zc_inbox *box,
 	box->seq = m->msg.seq;
 	box->step = m->msg.step;
 	box->unit = m->msg.unit;
+	box->from = peer->node;
 	box->offset = m->payload - box->message;
 	box->length = m->length;
 	hlist_add_head(&box->link, head);
@@ -530,35 +526,66 @@ static void zc_message_abort(struct zc_peer *peer, const struct zc_message *m)
 	zc_comm_fail(peer->net->comm, m->msg.status, &text);
 }
 
-/* The node takes no further part */
-static void zc_message_bye(struct zc_peer *peer, const struct zc_message *m)
+/* The node takes no further part, and all that it had sent before has come */
+static void zc_peer_leaves(struct zc_peer *peer)
 {
 	peer->left = true;
-	zc_engine_left(peer->net->comm->engine, peer->node, m->msg.retired);
+	zc_engine_left(peer->net->comm->engine, peer->node, peer->bye_retired);
 	zc_out_drop(&peer->out);
+}
+
+/* On other rails what it sent before may still be on its way: all of that is DATA */
+static void zc_message_bye(struct zc_peer *peer, const struct zc_message *m)
+{
+	u32 missing = (u32)m->msg.unit - (peer->in.received - 1);
+
+	if (peer->bye || m->msg.unit > U32_MAX || missing > peer->net->config.depth) {
+		zc_peer_misbehaved(peer, "it leaves twice, or after messages that have not come");
+		return;
+	}
+	peer->bye = true;
+	peer->bye_missing = missing;
+	peer->bye_retired = m->msg.retired;
+	if (!missing)
+		zc_peer_leaves(peer);
+}
+
+/* A message of a node that has said BYE */
+static void zc_message_late(struct zc_peer *peer, const struct zc_message *m)
+{
+	if (m->msg.type == ZC_MSG_DATA && !--peer->bye_missing)
+		zc_peer_leaves(peer);
 }
 
 /* A node has ended more operations: those without ranks may be called again */
 static void zc_message_retired(struct zc_peer *peer, u64 retired)
 {
 	struct zc_comm *comm = peer->net->comm;
-	u32 i;
+	u64 uncalled = peer->uncalled.bits, seq;
 
 	if (retired <= peer->retired)
 		return;
 	peer->retired = retired;
-	for (i = 0; i < ZC_WINDOW && peer->node >= comm->members; i++)
-		if (comm->ops[i].state == ZC_OP_RUNNING && zc_net_sends(peer->net))
-			zc_net_call(peer->net, &comm->ops[i]);
+	peer->uncalled.bits = 0;
+	for (; uncalled && zc_net_sends(peer->net); uncalled &= uncalled - 1) {
+		seq = peer->uncalled.from + __ffs64(uncalled);
+		if (zc_comm_op(comm, seq)->seq == seq &&
+		    zc_comm_op(comm, seq)->state == ZC_OP_RUNNING)
+			zc_call_peer(peer, zc_comm_op(comm, seq));
+	}
 }
 
 /* What the message says; @box and @grant become NULL if they are kept. Under zc_comm.lock. */
 static void zc_message_take(struct zc_peer *peer, const struct zc_message *m,
 			    struct zc_inbox **box, struct zc_grant **grant)
 {
+	bool operates = m->msg.type == ZC_MSG_DATA || m->msg.type == ZC_MSG_GRANT ||
+			m->msg.type == ZW_CALL;
 	struct zc_comm *comm = peer->net->comm;
-	bool wanted;
+	bool wanted = operates && zc_message_in_window(comm, m);
 
+	if (wanted)
+		zc_seqs_add(comm, &peer->heard, m->msg.seq);
 	if (m->msg.type == ZW_BYE)
 		zc_message_bye(peer, m);
 	if (m->msg.type >= ZW_KEYS)
@@ -566,13 +593,14 @@ static void zc_message_take(struct zc_peer *peer, const struct zc_message *m,
 	zc_message_retired(peer, m->msg.retired);
 	if (m->msg.type == ZC_MSG_ABORT)
 		zc_message_abort(peer, m);
-	wanted = zc_message_in_window(comm, m);
 	if (m->msg.type == ZC_MSG_DATA && m->length && wanted && zc_inbox_keep(peer, *box, m))
 		*box = NULL;
 	if (m->flags & ZW_LANDING && wanted && zc_grant_keep(peer, *grant))
 		*grant = NULL;
 	zc_engine_message(comm->engine, peer->node, &m->msg);
 	zc_run_check(comm);
+	if (peer->bye)
+		zc_message_late(peer, m);
 }
 
 /* What has to be done without zc_comm.lock, before all else. Return: 0 or a negative errno. */
@@ -610,10 +638,13 @@ static void zc_message_refuse(struct zc_peer *peer, const char *wrong, int err)
 	if (err == -ENOMEM)
 		zc_comm_failf(peer->net->comm, err, "no kernel memory for what node %u tells",
 			      peer->node);
+	else if (err == -ENOBUFS)
+		zc_comm_failf(peer->net->comm, err,
+			      "node %u: no room for the keys of buffers of node %u (module parameter keys_mib)",
+			      peer->net->comm->node, peer->node);
 	else
-		zc_peer_misbehaved(peer, "%s", wrong ?: err == -ENOSPC ?
-				   "it tells more keys than can be kept" :
-				   "a message that contradicts itself, or others");
+		zc_peer_misbehaved(peer, "%s",
+				   wrong ?: "a message that contradicts itself, or others");
 }
 
 /**

@@ -31,23 +31,23 @@
 
 static uint slots = 8;
 module_param(slots, uint, 0644);
-MODULE_PARM_DESC(slots, "messages of a step that a node may be ahead of its receiver; the same on all nodes");
+MODULE_PARM_DESC(slots, "slots of memory for each receiving step, 2 to 64: units that a sender may be ahead; the same on all nodes");
 
 static uint slice_kib = 64;
 module_param(slice_kib, uint, 0644);
-MODULE_PARM_DESC(slice_kib, "KiB of a vector that are sent and folded at a time; the same on all nodes");
+MODULE_PARM_DESC(slice_kib, "KiB of a vector that are sent and folded at a time, 4 to 16384; the same on all nodes");
 
 static uint eager_bytes = 3840;
 module_param(eager_bytes, uint, 0644);
-MODULE_PARM_DESC(eager_bytes, "units of at most so many bytes go in messages, copied; the same on all nodes");
+MODULE_PARM_DESC(eager_bytes, "units of at most so many bytes go in messages, copied, others are written in place; the same on all nodes");
 
 static uint depth = 32;
 module_param(depth, uint, 0644);
-MODULE_PARM_DESC(depth, "messages posted to be received from each node; the same on all nodes");
+MODULE_PARM_DESC(depth, "messages that a node keeps posted for each other one, 6 to 1024; the same on all nodes");
 
 static uint heartbeat_ms = 2000;
 module_param(heartbeat_ms, uint, 0644);
-MODULE_PARM_DESC(heartbeat_ms, "a node that says nothing for so long is taken for dead; 0: never");
+MODULE_PARM_DESC(heartbeat_ms, "time-out, 100 to 3600000: a node that says nothing for so long is taken for dead; 0: never");
 
 /* Units of a step that may be begun and not done */
 #define ZC_NET_INFLIGHT 8
@@ -61,10 +61,15 @@ MODULE_PARM_DESC(heartbeat_ms, "a node that says nothing for so long is taken fo
 /* Rounds of polling before others get a chance */
 #define ZC_NET_ROUNDS 64
 
+/* How long BYE is waited for, at most */
+#define ZC_NET_BYE_MS 10000
+
 /* Takes in what comes, and ticks: nothing that waits long */
 static struct workqueue_struct *zc_net_wq;
-/* Connects, and closes */
-static struct workqueue_struct *zc_net_slow_wq;
+/* Connects */
+static struct workqueue_struct *zc_net_connect_wq;
+/* Carries out CLOSE, which verdicts wait for: others' connecting does not hold it up */
+static struct workqueue_struct *zc_net_close_wq;
 
 /* ---- settings ---- */
 
@@ -170,11 +175,16 @@ struct zc_engine_config zc_net_engine_config(const struct zc_comm *comm)
 static void zc_net_run(struct zc_net *net)
 {
 	spin_lock(&net->comm->lock);
+	/* The fabric listens before there is an engine */
+	if (!net->comm->engine) {
+		spin_unlock(&net->comm->lock);
+		return;
+	}
 	zc_run_check(net->comm);
 	zc_run(net->comm, ZC_NO_SEQ, false);
 }
 
-static int zc_net_take_in(struct zc_net *net)
+static int zc_net_drain(struct zc_net *net)
 {
 	int n;
 
@@ -182,6 +192,16 @@ static int zc_net_take_in(struct zc_net *net)
 	n = net->fabric->poll(net);
 	mutex_unlock(&net->poll_lock);
 	return n;
+}
+
+/* Take in what has come, unless somebody else does; the engine runs later */
+void zc_net_take_in(struct zc_net *net)
+{
+	if (!mutex_trylock(&net->poll_lock))
+		return;
+	net->fabric->poll(net);
+	mutex_unlock(&net->poll_lock);
+	zc_net_event(net);
 }
 
 /* Something has happened: poll. Any context. */
@@ -195,7 +215,10 @@ static void zc_net_poll_fn(struct work_struct *work)
 	struct zc_net *net = container_of(work, struct zc_net, poll_work);
 	int rounds = 0;
 
-	while (zc_net_take_in(net)) {
+	/* What is left of the fabric must not be asked */
+	if (READ_ONCE(net->deaf))
+		return;
+	while (zc_net_drain(net)) {
 		zc_net_run(net);
 		if (++rounds == ZC_NET_ROUNDS) {
 			zc_net_event(net);
@@ -236,7 +259,7 @@ static void zc_net_tick_fn(struct work_struct *work)
 	int i;
 
 	/* What has been said while this node slept counts */
-	for (i = 0; i < ZC_NET_ROUNDS && zc_net_take_in(net); i++)
+	for (i = 0; i < ZC_NET_ROUNDS && zc_net_drain(net); i++)
 		zc_net_run(net);
 	spin_lock(&net->comm->lock);
 	now = ktime_get();
@@ -256,13 +279,17 @@ void zc_net_shut(struct zc_net *net)
 {
 	lockdep_assert_held(&net->comm->lock);
 	net->shut = true;
-	queue_work(zc_net_slow_wq, &net->close_work);
+	/* When the net is being closed no operation is left, and it sees to the rest */
+	if (net->closing)
+		zc_engine_closed(net->comm->engine);
+	else
+		queue_work(zc_net_close_wq, &net->close_work);
 }
 
-/* Wait, not for long, until all messages are out */
-static void zc_net_flush(struct zc_net *net)
+/* Wait until all messages are out */
+static void zc_net_flush(struct zc_net *net, u32 ms)
 {
-	wait_event_timeout(net->waitq, zc_peers_quiet(net), msecs_to_jiffies(ZC_NET_FLUSH_MS));
+	wait_event_timeout(net->waitq, zc_peers_quiet(net), msecs_to_jiffies(ms));
 }
 
 static void zc_net_close_fn(struct work_struct *work)
@@ -273,13 +300,24 @@ static void zc_net_close_fn(struct work_struct *work)
 	zc_peers_drop_data(net);
 	zc_regions_drop_posts(net);
 	spin_unlock(&net->comm->lock);
-	zc_net_flush(net);
+	zc_net_flush(net, ZC_NET_FLUSH_MS);
 	zc_peers_disconnect(net, READ_ONCE(net->device_gone));
 	zc_regions_unmap(net);
 	spin_lock(&net->comm->lock);
 	zc_engine_closed(net->comm->engine);
 	spin_unlock(&net->comm->lock);
 	zc_net_run(net);
+}
+
+/* All other nodes are out of reach: nobody can settle verdicts with them any more */
+static void zc_net_lose_all(struct zc_net *net)
+{
+	u32 node;
+
+	spin_lock(&net->comm->lock);
+	for (node = 0; node < net->comm->nodes; node++)
+		zc_engine_lost(net->comm->engine, node);
+	spin_unlock(&net->comm->lock);
 }
 
 /**
@@ -296,15 +334,21 @@ void zc_net_device_gone(struct zc_net *net, const char *device)
 	net->device_gone = true;
 	zc_comm_failf(net->comm, -ENODEV, "node %u: device %s is gone", net->comm->node, device);
 	/* It may have been closed before, with half-links that stayed */
-	if (net->shut)
-		queue_work(zc_net_slow_wq, &net->close_work);
+	if (net->shut && !net->closing)
+		queue_work(zc_net_close_wq, &net->close_work);
 	spin_unlock(&net->comm->lock);
+	if (!net->comm->engine)
+		return;
+	/* Others are told why, first */
+	zc_net_run(net);
+	zc_net_lose_all(net);
+	zc_net_run(net);
 }
 
 /* ---- leaving ---- */
 
 /* Tell one that is connected; under zc_comm.lock */
-static void zc_net_bye(struct zc_net *net, struct zc_peer *peer)
+void zc_net_bye(struct zc_net *net, struct zc_peer *peer)
 {
 	struct zc_post *post;
 
@@ -362,10 +406,13 @@ static void zc_net_init_fields(struct zc_net *net, struct zc_comm *comm)
 	init_waitqueue_head(&net->waitq);
 	INIT_LIST_HEAD(&net->regions);
 	INIT_LIST_HEAD(&net->free_regions);
+	INIT_LIST_HEAD(&net->to_connect);
 }
 
 static void zc_net_free(struct zc_net *net)
 {
+	/* The fabric calls nothing back any more */
+	cancel_work_sync(&net->poll_work);
 	zc_peers_free(net);
 	kvfree(net->addresses);
 	mutex_destroy(&net->region_lock);
@@ -409,6 +456,7 @@ int zc_net_open(struct zc_comm *comm, const char *fabric, struct zc_text *why)
 	if (!err)
 		err = found->open(net, rails, why);
 	if (err) {
+		WRITE_ONCE(net->deaf, true);
 		zc_net_free(net);
 		return err;
 	}
@@ -444,14 +492,10 @@ u32 zc_net_address(struct zc_net *net, void *buf)
  */
 int zc_net_peers(struct zc_net *net, u8 *addresses, struct zc_text *why)
 {
-	u32 node;
-
 	spin_lock(&net->comm->lock);
 	if (!net->addresses) {
 		swap(net->addresses, addresses);
-		for (node = 0; node < net->comm->nodes; node++)
-			if (net->peers[node])
-				zc_out_pump(&net->peers[node]->out);
+		zc_peers_pump(net);
 		net->ticked = ktime_get();
 		if (net->config.silence_ns)
 			queue_delayed_work(zc_net_wq, &net->tick_work, 0);
@@ -461,10 +505,35 @@ int zc_net_peers(struct zc_net *net, u8 *addresses, struct zc_text *why)
 	return 0;
 }
 
-/* Connect a half-link, in a thread that may sleep */
+/*
+ * Connect a half-link, in a thread that may sleep; many at once, but not so many that other users'
+ * have to wait. Under zc_comm.lock.
+ */
 void zc_net_connect(struct zc_out *out)
 {
-	queue_work(zc_net_slow_wq, &out->connect_work);
+	struct zc_net *net = out->peer->net;
+
+	if (net->connecting == ZC_CONNECTS) {
+		list_add_tail(&out->connect_link, &net->to_connect);
+		return;
+	}
+	net->connecting++;
+	queue_work(zc_net_connect_wq, &out->connect_work);
+}
+
+/* One is connected, or will not be: the next one */
+void zc_net_connect_ended(struct zc_net *net)
+{
+	struct zc_out *out;
+
+	spin_lock(&net->comm->lock);
+	net->connecting--;
+	out = list_first_entry_or_null(&net->to_connect, struct zc_out, connect_link);
+	if (out) {
+		list_del_init(&out->connect_link);
+		zc_net_connect(out);
+	}
+	spin_unlock(&net->comm->lock);
 }
 
 /* Nodes this one is connected to; under zc_comm.lock */
@@ -476,6 +545,17 @@ u32 zc_net_connected(const struct zc_net *net)
 		n += net->peers[node] &&
 		     (net->peers[node]->in.up || net->peers[node]->out.state == ZC_OUT_UP);
 	return n;
+}
+
+/* How long the last messages are waited for */
+static u32 zc_net_patience(const struct zc_net *net)
+{
+	u64 ms = div_u64(net->config.timeout_ns, NSEC_PER_MSEC);
+
+	/* Who has not got a BYE takes this node for dead */
+	if (zc_engine_error(net->comm->engine))
+		return ZC_NET_FLUSH_MS;
+	return clamp_t(u64, ms, ZC_NET_FLUSH_MS, ZC_NET_BYE_MS);
 }
 
 /**
@@ -492,7 +572,7 @@ void zc_net_close(struct zc_comm *comm)
 	if (comm->engine) {
 		zc_net_leave(net);
 		zc_net_run(net);
-		zc_net_flush(net);
+		zc_net_flush(net, zc_net_patience(net));
 	}
 	spin_lock(&comm->lock);
 	net->closing = true;
@@ -500,11 +580,12 @@ void zc_net_close(struct zc_comm *comm)
 	cancel_delayed_work_sync(&net->tick_work);
 	cancel_work_sync(&net->close_work);
 	zc_peers_disconnect(net, true);
+	/* What strangers do does not matter any more */
+	WRITE_ONCE(net->deaf, true);
 	cancel_work_sync(&net->poll_work);
 	zc_places_free(comm);
 	zc_regions_destroy(net);
 	net->fabric->close(net);
-	cancel_work_sync(&net->poll_work);
 	zc_net_free(net);
 	comm->net = NULL;
 }
@@ -520,16 +601,21 @@ int __init zc_net_init(void)
 	zc_net_wq = alloc_workqueue("zcoll_net", WQ_UNBOUND | WQ_HIGHPRI, 0);
 	if (!zc_net_wq)
 		goto out_message;
-	zc_net_slow_wq = alloc_workqueue("zcoll_link", WQ_UNBOUND, 0);
-	if (!zc_net_slow_wq)
+	zc_net_connect_wq = alloc_workqueue("zcoll_connect", WQ_UNBOUND, 0);
+	if (!zc_net_connect_wq)
 		goto out_wq;
+	zc_net_close_wq = alloc_workqueue("zcoll_close", WQ_UNBOUND, WQ_MAX_ACTIVE);
+	if (!zc_net_close_wq)
+		goto out_connect_wq;
 	err = zc_rdma_init();
 	if (err)
-		goto out_slow_wq;
+		goto out_close_wq;
 	return 0;
 
-out_slow_wq:
-	destroy_workqueue(zc_net_slow_wq);
+out_close_wq:
+	destroy_workqueue(zc_net_close_wq);
+out_connect_wq:
+	destroy_workqueue(zc_net_connect_wq);
 out_wq:
 	destroy_workqueue(zc_net_wq);
 out_message:
@@ -540,7 +626,8 @@ out_message:
 void zc_net_uninit(void)
 {
 	zc_rdma_uninit();
-	destroy_workqueue(zc_net_slow_wq);
+	destroy_workqueue(zc_net_close_wq);
+	destroy_workqueue(zc_net_connect_wq);
 	destroy_workqueue(zc_net_wq);
 	zc_message_uninit();
 }

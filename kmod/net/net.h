@@ -503,8 +503,8 @@ struct zc_peer {
 
 struct zc_peer *zc_peer(struct zc_net *net, u32 node);
 __printf(2, 3) void zc_peer_misbehaved(struct zc_peer *peer, const char *fmt, ...);
-bool zc_peer_has(const struct zc_peer *peer, const struct zc_seqs *seqs, u64 seq);
-bool zc_peer_add(const struct zc_peer *peer, struct zc_seqs *seqs, u64 seq);
+bool zc_seqs_has(const struct zc_seqs *seqs, u64 seq);
+bool zc_seqs_add(const struct zc_comm *comm, struct zc_seqs *seqs, u64 seq);
 void zc_peers_judge(struct zc_net *net);
 void zc_peers_pump(struct zc_net *net);
 void zc_peers_drop_posts(struct zc_region *region);

@@ -56,10 +56,10 @@ static const struct zc_message_rule zc_rules[] = {
 	[ZW_FORGET] = { true, 0, 0, ZC_UNIT, 0, 0 },
 	[ZW_CREDIT] = { true, 0, 0, 0, 0, 0 },
 	[ZW_CALL] = { true, ZW_DESC, ZW_DESC, ZC_SEQ | ZC_RETIRED, 0, 0 },
-	[ZW_BYE] = { true, 0, 0, ZC_RETIRED, 0, 0 },
+	[ZW_BYE] = { true, 0, 0, ZC_UNIT | ZC_RETIRED, 0, 0 },
+	/* Is the fabric's, and comes before all others */
+	[ZW_PROOF] = { false },
 };
-
-#define ZC_NR_RULES (sizeof(zc_rules) / sizeof(zc_rules[0]))
 
 static void zc_header_parse(const struct zw_header *header, struct zc_message *m)
 {
@@ -154,7 +154,7 @@ const char *zc_message_parse(const void *bytes, u32 length, struct zc_message *m
 
 	if (length < sizeof(*header) || length > ZW_MESSAGE_MAX)
 		return "a message shorter than its header, or too long";
-	if (header->type >= ZC_NR_RULES || !zc_rules[header->type].known)
+	if (header->type > ZW_PROOF || !zc_rules[header->type].known)
 		return "a message of unknown type";
 	rule = &zc_rules[header->type];
 	zc_header_parse(header, m);

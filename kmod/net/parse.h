@@ -13,7 +13,7 @@
 #include "wire.h"
 
 /* Pages of 4096 bytes that a chunk of a region may have: 1 GiB */
-#define ZC_CHUNK_PAGES_MAX (1U << 18)
+#define ZC_CHUNK_PAGES_MAX 0x40000
 
 /**
  * struct zc_landing - where a unit is to be written, as its receiver's GRANT says

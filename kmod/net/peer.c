@@ -38,8 +38,9 @@ static void zc_peer_init(struct zc_peer *peer, struct zc_net *net, u32 node)
 	peer->out.peer = peer;
 	INIT_LIST_HEAD(&peer->out.queue);
 	INIT_WORK(&peer->out.connect_work, zc_out_connect_fn);
+	INIT_LIST_HEAD(&peer->out.connect_link);
 	peer->in.peer = peer;
-	xa_init(&peer->keys);
+	peer->keys = RB_ROOT;
 }
 
 /**
@@ -77,6 +78,29 @@ void zc_peer_misbehaved(struct zc_peer *peer, const char *fmt, ...)
 	text.len += vscnprintf(text.buf + text.len, sizeof(text.buf) - text.len, fmt, args);
 	va_end(args);
 	zc_comm_fail(peer->net->comm, -EPROTO, &text);
+}
+
+/* Is an operation one of some? Under zc_comm.lock. */
+bool zc_seqs_has(const struct zc_seqs *seqs, u64 seq)
+{
+	return seq - seqs->from < 64 && seqs->bits >> (seq - seqs->from) & 1;
+}
+
+/*
+ * Put an operation of the window among some; what has been retired is not spoken of any
+ * more. Return: it was there already. Under zc_comm.lock.
+ */
+bool zc_seqs_add(const struct zc_comm *comm, struct zc_seqs *seqs, u64 seq)
+{
+	u64 base = zc_engine_retired(comm->engine);
+	u64 bit = 1ULL << (seq - base);
+	bool there;
+
+	seqs->bits = base - seqs->from < 64 ? seqs->bits >> (base - seqs->from) : 0;
+	seqs->from = base;
+	there = seqs->bits & bit;
+	seqs->bits |= bit;
+	return there;
 }
 
 /* ---- posts ---- */
@@ -125,6 +149,8 @@ void zc_post_drop(struct zc_post *post)
 	}
 	if (post->urgency == ZC_CREDIT)
 		post->out->crediting = false;
+	if (post->region)
+		post->region->nposts--;
 	kfree(post);
 	/* Who waits looks under the same lock, after it has become active */
 	if (waitqueue_active(&net->waitq))
@@ -154,8 +180,10 @@ void zc_out_drop(struct zc_out *out)
 	}
 }
 
-/* After failure nobody wants data any more, nor grants of places; under zc_comm.lock */
-void zc_peers_drop_data(struct zc_net *net)
+/* Drop the posts in all queues that @drops says; under zc_comm.lock */
+static void zc_peers_drop(struct zc_net *net,
+			  bool (*drops)(const struct zc_post *post, const struct zc_region *region),
+			  const struct zc_region *region)
 {
 	struct zc_post *post, *next;
 	u32 node;
@@ -164,12 +192,44 @@ void zc_peers_drop_data(struct zc_net *net)
 		if (!net->peers[node])
 			continue;
 		list_for_each_entry_safe(post, next, &net->peers[node]->out.queue, link) {
-			if (!post->data && !post->region)
+			if (!drops(post, region))
 				continue;
 			list_del(&post->link);
 			zc_post_drop(post);
 		}
 	}
+}
+
+static bool zc_post_is_data(const struct zc_post *post, const struct zc_region *region)
+{
+	return post->data || post->region;
+}
+
+/* After failure nobody wants data any more, nor grants of places; under zc_comm.lock */
+void zc_peers_drop_data(struct zc_net *net)
+{
+	zc_peers_drop(net, zc_post_is_data, NULL);
+}
+
+static bool zc_post_names(const struct zc_post *post, const struct zc_region *region)
+{
+	return post->region == region;
+}
+
+/* Posts that name a region are not needed any more; under zc_comm.lock */
+void zc_peers_drop_posts(struct zc_region *region)
+{
+	zc_peers_drop(region->net, zc_post_names, region);
+}
+
+/* Send what can be sent to anybody; under zc_comm.lock */
+void zc_peers_pump(struct zc_net *net)
+{
+	u32 node;
+
+	for (node = 0; node < net->comm->nodes; node++)
+		if (net->peers[node])
+			zc_out_pump(&net->peers[node]->out);
 }
 
 static void zc_out_connect(struct zc_out *out)
@@ -190,6 +250,7 @@ static void zc_out_connect_fn(struct work_struct *work)
 	struct zc_net *net = peer->net;
 
 	net->fabric->connect(out, net->addresses + (size_t)peer->node * ZCOLL_ADDRESS_MAX);
+	zc_net_connect_ended(net);
 }
 
 /* How many messages the receiver may have been sent beyond those it has told of, and one more */
@@ -221,11 +282,18 @@ static bool zc_out_post(struct zc_out *out, struct zc_post *post)
 
 	list_del(&post->link);
 	header->credits = cpu_to_le32(peer->in.received);
+	/* By other rails than this one, what goes before may come after it */
+	if (post->length && header->type == ZW_BYE)
+		header->unit = cpu_to_le64(out->sent);
 	if (peer->net->fabric->post(post)) {
 		list_add(&post->link, &out->queue);
 		return false;
 	}
 	out->posted++;
+	if (post->region) {
+		post->region->nposts--;
+		post->region = NULL;
+	}
 	if (!post->length)
 		return true;
 	out->sent++;
@@ -345,6 +413,20 @@ static void zc_peer_broke(struct zc_peer *peer, int error, char *why)
 	peer->net->broken = true;
 	kfree(why);
 	zc_net_event(peer->net);
+	/* Nothing more goes out there that somebody might wait for */
+	if (waitqueue_active(&peer->net->waitq))
+		wake_up_all(&peer->net->waitq);
+}
+
+/*
+ * The peer has shown that it knows the key: that counts as a message. To connect there and back,
+ * one after the other, may take longer than the heartbeat time-out. Under zc_comm.lock.
+ */
+static void zc_peer_answered(struct zc_peer *peer)
+{
+	static const struct zc_msg alive = { .type = ZC_MSG_ALIVE };
+
+	zc_engine_message(peer->net->comm->engine, peer->node, &alive);
 }
 
 /* The half-link is connected */
@@ -356,6 +438,7 @@ void zc_out_up(struct zc_out *out)
 	if (out->state == ZC_OUT_CONNECTING) {
 		out->state = ZC_OUT_UP;
 		out->was_up = true;
+		zc_peer_answered(out->peer);
 		zc_out_pump(out);
 	}
 	spin_unlock(&net->comm->lock);
@@ -409,11 +492,15 @@ struct zc_in *zc_in_accept(struct zc_net *net, u32 node)
 /* Its messages count from now on */
 void zc_in_up(struct zc_in *in)
 {
-	struct zc_comm *comm = in->peer->net->comm;
+	struct zc_net *net = in->peer->net;
 
-	spin_lock(&comm->lock);
+	spin_lock(&net->comm->lock);
 	in->up = true;
-	spin_unlock(&comm->lock);
+	zc_peer_answered(in->peer);
+	/* Those that came before have been told when this node left */
+	if (net->left && zc_net_sends(net))
+		zc_net_bye(net, in->peer);
+	spin_unlock(&net->comm->lock);
 }
 
 /* Nothing comes from there any more; @error: 0: the other node has ended it */
@@ -529,7 +616,7 @@ bool zc_peers_quiet(const struct zc_net *net)
 static void zc_out_end(struct zc_out *out, bool all)
 {
 	struct zc_net *net = out->peer->net;
-	bool begun;
+	bool begun, waits = false;
 
 	spin_lock(&net->comm->lock);
 	begun = !out->ended && out->state != ZC_OUT_IDLE &&
@@ -537,14 +624,21 @@ static void zc_out_end(struct zc_out *out, bool all)
 	if (begun) {
 		out->ended = true;
 		out->state = ZC_OUT_DOWN;
+		waits = !list_empty(&out->connect_link);
+		list_del_init(&out->connect_link);
 	}
 	spin_unlock(&net->comm->lock);
-	/* If it was still to come, the fabric knows nothing of it */
-	if (begun && !cancel_work_sync(&out->connect_work))
+	if (!begun)
+		return;
+	if (net->fabric->hurry)
+		net->fabric->hurry(out);
+	/* If its connecting was still to come, the fabric knows nothing of it */
+	if (cancel_work_sync(&out->connect_work))
+		zc_net_connect_ended(net);
+	else if (!waits)
 		net->fabric->disconnect(out);
 	spin_lock(&net->comm->lock);
-	if (begun)
-		zc_out_drop(out);
+	zc_out_drop(out);
 	spin_unlock(&net->comm->lock);
 }
 

@@ -10,7 +10,11 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/capability.h>
+#include <linux/nsproxy.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
+#include <net/net_namespace.h>
 
 #include "rdma.h"
 
@@ -75,6 +79,25 @@ static int zc_rdma_add(struct ib_device *dev)
 	return 0;
 }
 
+/* Until zc_rdma_exit() the net's devices stay. Return: false: one is going away. */
+bool zc_rdma_enter(struct zc_rdma *rdma)
+{
+	bool stays;
+
+	mutex_lock(&rdma->lock);
+	stays = !rdma->gone;
+	if (stays)
+		atomic_inc(&rdma->users);
+	mutex_unlock(&rdma->lock);
+	return stays;
+}
+
+void zc_rdma_exit(struct zc_rdma *rdma)
+{
+	atomic_dec(&rdma->users);
+	wake_up_all(&rdma->waitq);
+}
+
 /* Give back all that the net has on devices. Nothing can be made again after that. */
 static void zc_rdma_strip(struct zc_rdma *rdma)
 {
@@ -83,7 +106,7 @@ static void zc_rdma_strip(struct zc_rdma *rdma)
 	for (r = 0; r < rdma->nrails; r++)
 		zc_rail_listener_destroy(&rdma->rails[r]);
 	zc_rdma_drop_strangers(rdma);
-	wait_event(rdma->waitq, !atomic_read(&rdma->nconns));
+	wait_event(rdma->waitq, !atomic_read(&rdma->users));
 	zc_rdma_regions_detach(rdma);
 	for (r = 0; r < rdma->nrails; r++) {
 		struct zc_rail *rail = &rdma->rails[r];
@@ -106,10 +129,12 @@ static void zc_rdma_remove(struct ib_device *dev, void *client_data)
 	mutex_lock(&zc_devices_lock);
 	list_del(&device->link);
 	list_for_each_entry(rail, &device->rails, link) {
+		zc_net_device_gone(rail->rdma->net, dev_name(&dev->dev));
 		mutex_lock(&rail->rdma->lock);
 		rail->rdma->gone = true;
 		mutex_unlock(&rail->rdma->lock);
-		zc_net_device_gone(rail->rdma->net, dev_name(&dev->dev));
+		/* Who is connecting gives up */
+		wake_up_all(&rail->rdma->waitq);
 	}
 	while (!list_empty(&device->rails)) {
 		rail = list_first_entry(&device->rails, struct zc_rail, link);
@@ -133,15 +158,32 @@ static void zc_rdma_close(struct zc_net *net)
 	mutex_unlock(&zc_devices_lock);
 	zc_rdma_strip(rdma);
 	cancel_delayed_work_sync(&rdma->reap_work);
+	for (r = 0; r < rdma->nrails; r++)
+		kvfree(rdma->rails[r].said);
 	net->fab = NULL;
 	kfree(rdma);
 }
 
+/*
+ * Rails are on the machine's own addresses. Who has been put into another network, as in most
+ * containers, does not get at these by having the device.
+ */
+static bool zc_rdma_may_use(void)
+{
+	return net_eq(current->nsproxy->net_ns, &init_net) || capable(CAP_NET_ADMIN);
+}
+
 static int zc_rdma_open(struct zc_net *net, const char *rails, struct zc_text *why)
 {
-	struct zc_rdma *rdma = kzalloc(sizeof(*rdma), GFP_KERNEL);
+	struct zc_rdma *rdma;
 	int err;
 
+	if (!zc_rdma_may_use()) {
+		zc_text_add(why, "fabric rdma uses the machine's network; from another network ");
+		zc_text_add(why, "namespace it needs CAP_NET_ADMIN");
+		return -EPERM;
+	}
+	rdma = kzalloc(sizeof(*rdma), GFP_KERNEL);
 	if (!rdma)
 		return -ENOMEM;
 	rdma->net = net;
@@ -195,6 +237,7 @@ const struct zc_fabric zc_fabric_rdma = {
 	.close = zc_rdma_close,
 	.address = zc_rdma_address,
 	.connect = zc_rdma_connect,
+	.hurry = zc_rdma_hurry,
 	.disconnect = zc_rdma_disconnect,
 	.drop = zc_rdma_drop,
 	.map = zc_rdma_map,

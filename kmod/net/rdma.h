@@ -73,7 +73,7 @@ struct zc_rdma_hello {
 };
 
 enum zc_rdma_reason {
-	ZC_RDMA_BUSY = 1,	/* too many strangers: try again */
+	ZC_RDMA_BUSY = 1,	/* too many strangers, or this has been said before: try again */
 	ZC_RDMA_VERSION,	/* another version of the protocol */
 	ZC_RDMA_KEY,		/* another key */
 	ZC_RDMA_NODE,		/* another node than the one wanted, or another rail */
@@ -107,9 +107,11 @@ struct zc_rdma_address {
  * @link: in the device's rails, under zc_devices_lock
  * @device: the device, NULL: it has been removed
  * @dev: the verbs device
+ * @name: its name, which is used also when it has gone
  * @port: its port
  * @address: of this node, with the port of the listener
  * @listener: takes connections
+ * @said: by node: the time in its last HELLO
  * @pd: of all queue pairs and keys of the rail
  * @max_sge: entries of a gather list
  * @post_wrs: work requests that a post takes at most
@@ -121,9 +123,11 @@ struct zc_rail {
 	struct list_head link;
 	struct zc_rdma_device *device;
 	struct ib_device *dev;
+	char name[IB_DEVICE_NAME_MAX];
 	u32 port;
 	struct sockaddr_storage address;
 	struct rdma_cm_id *listener;
+	atomic64_t *said;
 	struct ib_pd *pd;
 	u32 max_sge;
 	u32 post_wrs;
@@ -132,7 +136,6 @@ struct zc_rail {
 
 int zc_rails_find(struct zc_rdma *rdma, const char *rails, struct zc_text *why);
 void zc_rail_listener_destroy(struct zc_rail *rail);
-const char *zc_rail_name(const struct zc_rail *rail);
 bool zc_rail_device_enter(struct zc_rail *rail);
 
 /**
@@ -143,11 +146,11 @@ bool zc_rail_device_enter(struct zc_rail *rail);
  * @name: of the communicator, in the hello
  * @conns: all that are polled, and those that have yet to be reaped; under zc_net.poll_lock
  * @halves: of other nodes, some of whose rails have been proved
- * @nconns: connections there are
- * @strangers: of these, those that have proved nothing
+ * @users: what devices have to stay for: connections, who makes them, and who maps a region
+ * @strangers: of the connections, those that have proved nothing
  * @reap_work: ends strangers that fail, or take too long
  * @waitq: for all that is waited for here: connections' progress, registrations, the end
- * @lock: @regions and @gone
+ * @lock: @regions, @gone, and becoming one of @users
  * @regions: those that are mapped
  * @gone: a device has been removed
  * @wcs: room for completions
@@ -159,7 +162,7 @@ struct zc_rdma {
 	u8 name[8];
 	struct list_head conns;
 	struct list_head halves;
-	atomic_t nconns;
+	atomic_t users;
 	atomic_t strangers;
 	struct delayed_work reap_work;
 	wait_queue_head_t waitq;
@@ -171,6 +174,9 @@ struct zc_rdma {
 
 extern struct workqueue_struct *zc_rdma_wq;
 extern struct mutex zc_devices_lock;
+
+bool zc_rdma_enter(struct zc_rdma *rdma);
+void zc_rdma_exit(struct zc_rdma *rdma);
 
 /* ---- connections (rdma_conn.c) ---- */
 
@@ -272,6 +278,7 @@ struct zc_proof_message {
 };
 
 void zc_rdma_connect(struct zc_out *out, const void *address);
+void zc_rdma_hurry(struct zc_out *out);
 void zc_rdma_disconnect(struct zc_out *out);
 void zc_rdma_drop(struct zc_in *in);
 void zc_rdma_drop_strangers(struct zc_rdma *rdma);

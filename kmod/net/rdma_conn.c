@@ -3,8 +3,9 @@
  * Connections: how the two sides of a half-link find each other, and how they part.
  *
  * The sending side connects rail by rail, each with a HELLO; a rail that fails is tried again.
- * That ends before the heartbeat time-out does, so that users are told the cause; each attempt
- * has a part of it only, since the communication manager repeats a lost request much later. The
+ * That ends before the heartbeat time-out does, so that users are told the cause. Each attempt has
+ * a part of it only, since the communication manager repeats a lost request much later; and each
+ * has twice the time of the one before, since a peer may be just slow. The
  * receiving side looks at the HELLO's tag before it makes anything, posts its inboxes, and answers
  * with a WELCOME, which proves that it knows the key. The sending side's proof is the first
  * message. Until that has come the connection is a stranger: there are few, and they do not
@@ -27,12 +28,15 @@
 /* Between two attempts */
 #define ZC_RETRY_MS	50
 
-/* How long a peer may be silent while it is connected to, if it may be so for ever later */
+/* How long a peer may be silent while it is connected to, if it may be so for longer later */
 #define ZC_PATIENCE_NS	(10 * NSEC_PER_SEC)
 
+/* Closing, and the removal of a device, wait for who connects: so there is a bound in any case */
 static u64 zc_patience(const struct zc_rdma *rdma)
 {
-	return rdma->net->config.timeout_ns ?: ZC_PATIENCE_NS;
+	u64 timeout = rdma->net->config.timeout_ns;
+
+	return timeout ? min_t(u64, timeout, ZC_PATIENCE_NS) : ZC_PATIENCE_NS;
 }
 
 /* ---- making and destroying ---- */
@@ -49,7 +53,7 @@ static struct zc_conn *zc_conn_alloc(struct zc_rail *rail, bool sends)
 	INIT_LIST_HEAD(&conn->link);
 	INIT_LIST_HEAD(&conn->posts);
 	INIT_HLIST_HEAD(&conn->inboxes);
-	atomic_inc(&rail->rdma->nconns);
+	atomic_inc(&rail->rdma->users);
 	return conn;
 }
 
@@ -60,8 +64,7 @@ static void zc_conn_free(struct zc_conn *conn)
 	if (!conn->half)
 		atomic_dec(&rdma->strangers);
 	kfree(conn);
-	atomic_dec(&rdma->nconns);
-	wake_up_all(&rdma->waitq);
+	zc_rdma_exit(rdma);
 }
 
 /* Nobody finds it any more, but the communication manager */
@@ -123,10 +126,15 @@ void zc_conn_lose(struct zc_conn *conn, int error, const char *what)
 
 /* ---- the sending side ---- */
 
-/* So that a peer's silence is noticed here before the heartbeat's time is over: 8 attempts */
+/*
+ * Heartbeats decide that a peer is dead, not the queue pair: its 8 attempts last longer than the
+ * heartbeat time-out, but not twice as long. A short time-out would repeat what a loaded machine is
+ * about to acknowledge, and load it even more.
+ */
 static u8 zc_ack_timeout(const struct zc_rdma *rdma)
 {
-	u64 units = div_u64(zc_patience(rdma), 8 * 4096);
+	u64 timeout = rdma->net->config.timeout_ns ?: ZC_PATIENCE_NS;
+	u64 units = div_u64(timeout, 4 * 4096);
 
 	return clamp(units ? ilog2(units) : 0, 8, 31);
 }
@@ -137,7 +145,8 @@ static void zc_conn_param(struct rdma_conn_param *param, const void *data, u8 by
 		.private_data = data,
 		.private_data_len = bytes,
 		.retry_count = 7,
-		.rnr_retry_count = 7,
+		/* Who has a credit finds an inbox; 7 would be for ever, whoever keeps none */
+		.rnr_retry_count = 6,
 	};
 }
 
@@ -146,20 +155,46 @@ static u32 zc_ms_until(ktime_t until)
 	return clamp_t(s64, ktime_ms_delta(until, ktime_get()), 1, INT_MAX);
 }
 
+/* Is this node not to be connected any more? Return: 0, or why. */
+static int zc_half_over(const struct zc_half *half)
+{
+	const struct zc_rdma *rdma = half->out->peer->net->fab;
+
+	if (READ_ONCE(rdma->gone))
+		return -ENODEV;
+	return READ_ONCE(half->closing) || READ_ONCE(half->out->ended) ? -ESHUTDOWN : 0;
+}
+
+static int zc_conn_over(struct zc_conn *conn)
+{
+	int err = zc_half_over(conn->half);
+
+	if (err == -ENODEV)
+		cmpxchg(&conn->what, NULL, "the device has been removed");
+	return err;
+}
+
 static int zc_conn_wait(struct zc_conn *conn, enum zc_conn_step step, ktime_t until)
 {
-	struct zc_half *half = conn->half;
+	static const char * const silence[] = {
+		[ZC_CONN_ADDRESS] = "nobody answers for that address (ARP or ND)",
+		[ZC_CONN_ROUTE] = "no route",
+		[ZC_CONN_WELCOME] = "no answer",
+		[ZC_CONN_PROVED] = "no answer to the proof of the key",
+	};
+	int err;
 
 	wait_event_timeout(conn->rail->rdma->waitq,
 			   READ_ONCE(conn->step) >= step || READ_ONCE(conn->error) ||
-			   READ_ONCE(half->closing), msecs_to_jiffies(zc_ms_until(until)));
-	if (READ_ONCE(half->closing))
-		return -ESHUTDOWN;
+			   zc_half_over(conn->half), msecs_to_jiffies(zc_ms_until(until)));
+	err = zc_conn_over(conn);
+	if (err)
+		return err;
 	if (READ_ONCE(conn->error))
 		return conn->error;
 	if (READ_ONCE(conn->step) >= step)
 		return 0;
-	cmpxchg(&conn->what, NULL, "no answer");
+	cmpxchg(&conn->what, NULL, silence[step]);
 	return -ETIMEDOUT;
 }
 
@@ -207,6 +242,7 @@ static void zc_hello_make(struct zc_conn *conn)
 	memcpy(hello->comm, rdma->name, sizeof(hello->comm));
 	hello->from = cpu_to_le32(comm->node);
 	hello->to = cpu_to_le32(conn->half->node);
+	hello->time = cpu_to_le64(ktime_get_ns());
 	get_random_bytes(hello->nonce, sizeof(hello->nonce));
 	zc_hello_tag(comm->key, hello, conn->hello.tag);
 }
@@ -236,6 +272,9 @@ static int zc_conn_reach(struct zc_conn *conn, struct sockaddr_storage *to, ktim
 	struct sockaddr_storage from;
 	int err;
 
+	err = zc_conn_over(conn);
+	if (err)
+		return err;
 	conn->id = rdma_create_id(&init_net, zc_conn_event, conn, RDMA_PS_TCP, IB_QPT_RC);
 	if (IS_ERR(conn->id))
 		return PTR_ERR(conn->id);
@@ -266,7 +305,7 @@ static int zc_conn_reach(struct zc_conn *conn, struct sockaddr_storage *to, ktim
 static bool zc_is_final(int error)
 {
 	return error == -EKEYREJECTED || error == -EPROTO || error == -ESHUTDOWN ||
-	       error == -ENODEV || error == -ENOMEM;
+	       error == -ENOMEM;
 }
 
 /* What a failure to connect is for users */
@@ -277,7 +316,7 @@ static int zc_unreachable(const struct zc_rail *rail, const struct sockaddr_stor
 
 	why->len = 0;
 	zc_text_add(why, "no connection from RDMA device %s port %u to %pISpc (rail %u): %s",
-		    zc_rail_name(rail), rail->port, to, rail->index,
+		    rail->name, rail->port, to, rail->index,
 		    detail.len ? detail.buf : what ?: "refused");
 	if (!what && !detail.len)
 		zc_text_add(why, ", error %d", err);
@@ -289,7 +328,7 @@ static int zc_half_connect(struct zc_half *half, struct zc_rail *rail,
 			   const struct zc_rdma_address *address, ktime_t until,
 			   struct zc_text *why)
 {
-	u64 share = div_u64(zc_patience(rail->rdma), 4);
+	u64 share = div_u64(zc_patience(rail->rdma), 8);
 	struct sockaddr_storage to;
 	const char *what;
 	int err;
@@ -316,9 +355,11 @@ static int zc_half_connect(struct zc_half *half, struct zc_rail *rail,
 		what = conn->what;
 		zc_conn_close(conn);
 		zc_conn_free(conn);
-		if (zc_is_final(err) || ktime_after(ktime_get(), until))
+		if (zc_is_final(err) || zc_half_over(half) || ktime_after(ktime_get(), until))
 			return zc_unreachable(rail, &to, err, what, why);
-		wait_event_timeout(rail->rdma->waitq, READ_ONCE(half->closing),
+		if (err == -ETIMEDOUT)
+			share *= 2;
+		wait_event_timeout(rail->rdma->waitq, zc_half_over(half),
 				   msecs_to_jiffies(ZC_RETRY_MS));
 	}
 }
@@ -327,16 +368,18 @@ static int zc_half_connect_all(struct zc_half *half, const struct zc_rdma_addres
 			       struct zc_text *why)
 {
 	struct zc_rdma *rdma = half->out->peer->net->fab;
-	ktime_t until = ktime_add_ns(ktime_get(), div_u64(3 * zc_patience(rdma), 4));
+	ktime_t until = ktime_add_ns(ktime_get(), div_u64(7 * zc_patience(rdma), 8));
 	int err = 0;
 	u32 r;
 
-	if (READ_ONCE(rdma->gone)) {
+	/* Also between attempts, when there is no connection, the devices have to stay */
+	if (!zc_rdma_enter(rdma)) {
 		zc_text_add(why, "the RDMA device has been removed");
 		return -ENODEV;
 	}
 	for (r = 0; r < rdma->nrails && !err; r++)
 		err = zc_half_connect(half, &rdma->rails[r], address + r, until, why);
+	zc_rdma_exit(rdma);
 	return err;
 }
 
@@ -374,6 +417,14 @@ void zc_rdma_connect(struct zc_out *out, const void *address)
 	zc_net_event(net);
 }
 
+/* @out has been ended: who connects it is to see that (zc_half_over()) */
+void zc_rdma_hurry(struct zc_out *out)
+{
+	struct zc_rdma *rdma = out->peer->net->fab;
+
+	wake_up_all(&rdma->waitq);
+}
+
 void zc_rdma_disconnect(struct zc_out *out)
 {
 	struct zc_net *net = out->peer->net;
@@ -404,6 +455,22 @@ void zc_rdma_disconnect(struct zc_out *out)
 
 /* ---- the receiving side ---- */
 
+/*
+ * Is it no copy of what has been said before? Its queue pair may write to all that has been
+ * granted to anybody, even before the proof: the keys are those of the whole protection domain.
+ */
+static bool zc_hello_is_new(const struct zc_rail *rail, const struct zw_hello *hello)
+{
+	atomic64_t *said = &rail->said[le32_to_cpu(hello->from)];
+	s64 time = le64_to_cpu(hello->time), last = atomic64_read(said);
+
+	do {
+		if (time <= last)
+			return false;
+	} while (!atomic64_try_cmpxchg(said, &last, time));
+	return true;
+}
+
 /* Return: 0, or why not */
 static enum zc_rdma_reason zc_hello_check(const struct zc_rail *rail, const void *data,
 					  u32 bytes)
@@ -424,9 +491,10 @@ static enum zc_rdma_reason zc_hello_check(const struct zc_rail *rail, const void
 	if (le32_to_cpu(hello->to) != comm->node || le32_to_cpu(hello->from) >= comm->nodes ||
 	    le32_to_cpu(hello->from) == comm->node || le16_to_cpu(hello->rail) != rail->index)
 		return ZC_RDMA_NODE;
-	if (READ_ONCE(rdma->net->closed))
+	/* Not after a failure: who comes late then is told by ABORT what has failed */
+	if (READ_ONCE(rdma->net->closing))
 		return ZC_RDMA_CLOSED;
-	return 0;
+	return zc_hello_is_new(rail, hello) ? 0 : ZC_RDMA_BUSY;
 }
 
 static void zc_welcome_make(struct zc_conn *conn)
@@ -490,7 +558,8 @@ static int zc_conn_request(struct zc_rail *rail, struct rdma_cm_id *id,
 		zc_conn_free(conn);
 		return err;
 	}
-	mod_delayed_work(zc_rdma_wq, &rdma->reap_work, msecs_to_jiffies(ZC_STRANGER_MS));
+	/* It does not put off the end of those that came before */
+	queue_delayed_work(zc_rdma_wq, &rdma->reap_work, msecs_to_jiffies(ZC_STRANGER_MS));
 	zc_conn_publish(conn);
 	return 0;
 }
@@ -620,12 +689,22 @@ void zc_rdma_reap_fn(struct work_struct *work)
 /* No connection that does not count yet, when none can come any more */
 void zc_rdma_drop_strangers(struct zc_rdma *rdma)
 {
-	struct zc_half *half, *next;
+	struct zc_half *half;
+	struct zc_in *in;
 
 	zc_strangers_end(rdma, true);
-	/* Without strangers there is nobody who adds to the list */
-	list_for_each_entry_safe(half, next, &rdma->halves, link)
-		zc_rdma_drop(half->in);
+	/*
+	 * Without strangers nobody adds to the list, but closing may take off it at the same time,
+	 * and free what it took. The peers, with their half-links, stay as long as the net.
+	 */
+	do {
+		mutex_lock(&rdma->net->poll_lock);
+		half = list_first_entry_or_null(&rdma->halves, struct zc_half, link);
+		in = half ? half->in : NULL;
+		mutex_unlock(&rdma->net->poll_lock);
+		if (in)
+			zc_rdma_drop(in);
+	} while (in);
 }
 
 /* ---- the communication manager's events ---- */
@@ -652,7 +731,7 @@ static void zc_conn_rejected(struct zc_conn *conn, struct rdma_cm_id *id,
 		zc_conn_lose(conn, -EPROTO, "it is another node, or another rail");
 		break;
 	case ZC_RDMA_CLOSED:
-		zc_conn_lose(conn, -ESHUTDOWN, "it has left the communicator, or given it up");
+		zc_conn_lose(conn, -ESHUTDOWN, "it has left the communicator");
 		break;
 	default:
 		zc_conn_lose(conn, -EBUSY, "it is busy with other connections");

@@ -11,7 +11,9 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/dma-map-ops.h>
 #include <linux/dma-mapping.h>
+#include <linux/pci.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
@@ -67,13 +69,23 @@ static struct page *zc_region_page(const struct zc_region *region, unsigned long
 	return is_vmalloc_addr(address) ? vmalloc_to_page(address) : virt_to_page(address);
 }
 
+/*
+ * Before 6.10 dma_need_sync() says yes to all that goes through an IOMMU, on whatever machine. What
+ * is coherent is copied there only for devices that are not trusted.
+ */
+static bool zc_iommu_is_coherent(struct device *dev)
+{
+	return get_dma_ops(dev) && device_iommu_mapped(dev) && dev_is_dma_coherent(dev) &&
+	       !(dev_is_pci(dev) && to_pci_dev(dev)->untrusted);
+}
+
 /* Nobody tells this fabric when the CPU wants to see what has been written */
 static bool zc_chunk_is_coherent(struct ib_device *dev, struct sg_table *runs)
 {
 	struct scatterlist *sg;
 	int i;
 
-	if (ib_uses_virt_dma(dev))
+	if (ib_uses_virt_dma(dev) || zc_iommu_is_coherent(dev->dma_device))
 		return true;
 	for_each_sgtable_dma_sg(runs, sg, i)
 		if (dma_need_sync(dev->dma_device, sg_dma_address(sg)))
@@ -100,11 +112,17 @@ static int zc_chunk_map(struct zc_rdma_chunk *chunk, struct ib_device *dev,
 	return zc_chunk_is_coherent(dev, &chunk->runs) ? 0 : -EOPNOTSUPP;
 }
 
-static void zc_chunk_unmap(struct zc_rdma_chunk *chunk, struct ib_device *dev)
+/* Peers cannot write into it any more */
+static void zc_chunk_hide(struct zc_rdma_chunk *chunk)
 {
 	if (chunk->mr)
 		ib_dereg_mr(chunk->mr);
 	chunk->mr = NULL;
+}
+
+static void zc_chunk_unmap(struct zc_rdma_chunk *chunk, struct ib_device *dev)
+{
+	zc_chunk_hide(chunk);
 	if (!chunk->mapped)
 		return;
 	ib_dma_unmap_sgtable_attrs(dev, &chunk->runs, DMA_BIDIRECTIONAL, 0);
@@ -130,6 +148,8 @@ static int zc_region_map_all(struct zc_rdma_region *fab, struct zc_rdma *rdma,
 			if (err)
 				return err;
 		}
+		/* A buffer may be of many GiB */
+		cond_resched();
 	}
 	return 0;
 }
@@ -170,15 +190,19 @@ int zc_rdma_map(struct zc_region *region)
 
 	if (!pages || !fab)
 		goto out;
-	mutex_lock(&rdma->lock);
-	err = rdma->gone ? -ENODEV : zc_region_map_all(fab, rdma, pages);
+	err = -ENODEV;
+	if (!zc_rdma_enter(rdma))
+		goto out;
+	err = zc_region_map_all(fab, rdma, pages);
 	if (err) {
 		zc_region_unmap_all(fab);
 	} else {
+		mutex_lock(&rdma->lock);
 		list_add(&fab->link, &rdma->regions);
+		mutex_unlock(&rdma->lock);
 		region->fab = fab;
 	}
-	mutex_unlock(&rdma->lock);
+	zc_rdma_exit(rdma);
 out:
 	kfree(pages);
 	if (err)
@@ -269,7 +293,10 @@ static void zc_reg_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct zc_comm *comm = zc_conn_net(conn)->comm;
 
 	if (wc->status != IB_WC_SUCCESS) {
-		WRITE_ONCE(chunk->region->error, -EIO);
+		/* What is flushed has not failed by itself: it may go well on another half-link */
+		if (!chunk->region->error)
+			WRITE_ONCE(chunk->region->error,
+				   wc->status == IB_WC_WR_FLUSH_ERR ? -ENOTCONN : -EIO);
 		zc_conn_lose(conn, -EIO, ib_wc_status_msg(wc->status));
 	}
 	spin_lock(&comm->lock);
@@ -282,7 +309,10 @@ static void zc_reg_done(struct ib_cq *cq, struct ib_wc *wc)
 /* A memory region over all of the chunk, not yet known to the device */
 static int zc_chunk_prepare(struct zc_rdma_chunk *chunk, const struct zc_rail *rail, u32 number)
 {
-	struct ib_mr *mr = ib_alloc_mr(rail->pd, IB_MR_TYPE_MEM_REG, ZC_RDMA_CHUNK_PAGES);
+	/* rxe before 6.3 looks for another row of 256 pages when a write ends with the last one */
+	u32 pages = min_t(u32, ZC_RDMA_CHUNK_PAGES + 1,
+			  rail->dev->attrs.max_fast_reg_page_list_len);
+	struct ib_mr *mr = ib_alloc_mr(rail->pd, IB_MR_TYPE_MEM_REG, pages);
 	int n;
 
 	if (IS_ERR(mr))
@@ -313,11 +343,12 @@ static int zc_chunk_register(struct zc_rdma_chunk *chunk, struct zc_conn *conn)
 	conn->regs_used++;
 	atomic_inc(&chunk->region->pending);
 	err = ib_post_send(conn->qp, &wr.wr, NULL);
-	if (err) {
-		conn->regs_used--;
-		atomic_dec(&chunk->region->pending);
-	}
-	return err;
+	if (!err)
+		return 0;
+	conn->regs_used--;
+	atomic_dec(&chunk->region->pending);
+	zc_conn_lose(conn, -EHOSTDOWN, "the queue pair takes nothing more");
+	return -ENOTCONN;
 }
 
 static bool zc_conn_may_register(struct zc_conn *conn)
@@ -334,7 +365,7 @@ static int zc_chunk_expose(struct zc_rdma_region *fab, u32 r, u32 c)
 	int err;
 
 	chunk->region = fab;
-	err = zc_chunk_prepare(chunk, conn->rail, c);
+	err = READ_ONCE(conn->error) ? -ENOTCONN : zc_chunk_prepare(chunk, conn->rail, c);
 	while (!err) {
 		wait_event(conn->rail->rdma->waitq, zc_conn_may_register(conn));
 		spin_lock(&comm->lock);
@@ -356,6 +387,20 @@ static bool zc_region_is_settled(const struct zc_rdma_region *fab)
 	return !atomic_read(&fab->pending) || READ_ONCE(fab->half->quiet);
 }
 
+/*
+ * It could not be exposed: what has been made of it is taken back, so that it can be tried again by
+ * another half-link. Completions that have not come by now never will.
+ */
+static void zc_region_hide(struct zc_rdma_region *fab)
+{
+	u32 i, count = zc_region_rdma(fab->region)->nrails * fab->nchunks;
+
+	for (i = 0; i < count; i++)
+		zc_chunk_hide(&fab->chunks[i]);
+	atomic_set(&fab->pending, 0);
+	fab->error = 0;
+}
+
 static void zc_region_expose_fn(struct work_struct *work)
 {
 	struct zc_rdma_region *fab = container_of(work, struct zc_rdma_region, expose_work);
@@ -371,7 +416,10 @@ static void zc_region_expose_fn(struct work_struct *work)
 	wait_event(rdma->waitq, zc_region_is_settled(fab));
 	if (!err && atomic_read(&fab->pending))
 		err = -ENOTCONN;
-	err = err ?: READ_ONCE(fab->error);
+	err = READ_ONCE(fab->error) ?: err;
+	/* While the half-link, or the device, is kept by it */
+	if (err)
+		zc_region_hide(fab);
 	spin_lock(&comm->lock);
 	fab->half->exposers--;
 	spin_unlock(&comm->lock);

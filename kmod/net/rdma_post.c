@@ -5,9 +5,9 @@
  * A post becomes RDMA writes and then a SEND of its message, in one chain on one queue pair. The
  * SEND is what the receiver notices, after the writes before it have been placed: that holds for
  * InfiniBand, RoCE and iWARP, where immediate data does not. The completion of the chain's last
- * request, which is the SEND if there is a message, answers the post and frees the queue's room for
- * all of the chain. So no other needs to be signalled, but on iWARP (zc_write_flags()). A write that
- * fails completes by itself, and breaks the connection.
+ * request, which is the SEND if there is a message, answers the post and frees the queue's room
+ * for all of the chain. So no other needs to be signalled, but on iWARP (zc_write_flags()). A
+ * write that fails completes by itself, and breaks the connection.
  *
  * The receiving side has as many inboxes posted as the sender has credits. A message is handed
  * over after a new inbox has been posted in its place.
@@ -213,9 +213,9 @@ static void zc_write_done(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /*
- * On iWARP completion tells only that TCP has the bytes. siw gives it the pages themselves if a write
- * is not signalled, and they would be read after the post has been answered, when they are the
- * user's again; of a signalled one it takes a copy.
+ * On iWARP completion tells only that TCP has the bytes. siw gives it the pages themselves if a
+ * write is not signalled, and they would be read after the post has been answered, when they are
+ * the user's again; of a signalled one it takes a copy.
  */
 static int zc_write_flags(const struct zc_rail *rail)
 {
@@ -469,7 +469,7 @@ static void zc_conn_report(struct zc_conn *conn)
 		zc_in_down(half->in, conn->error);
 		return;
 	}
-	zc_text_add(&why, "RDMA device %s port %u (rail %u): %s", zc_rail_name(conn->rail),
+	zc_text_add(&why, "RDMA device %s port %u (rail %u): %s", conn->rail->name,
 		    conn->rail->port, conn->rail->index, conn->what);
 	zc_out_down(half->out, conn->error, &why);
 }
@@ -572,15 +572,20 @@ static void zc_conn_answer(struct zc_conn *conn)
 /*
  * No event comes any more. A device that calls its handlers later than it puts completions into
  * the queue (rxe did so from a tasklet) may not be done with the last one when the queue goes. So
- * if one may be due it is made to come: by a receive, which the error state answers at once.
+ * one is made to come that is the last: nobody arms the queue any more but this, and a receive is
+ * answered at once in the error state. Whether the queue was armed does not tell whether an
+ * event is due: one of before may be late, and who arms it may be told that it is too late.
  */
 static void zc_conn_hush(struct zc_conn *conn)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 	static const struct ib_recv_wr none;
 
-	if (ib_modify_qp(conn->qp, &attr, IB_QP_STATE) || !READ_ONCE(conn->armed) ||
-	    ib_post_recv(conn->qp, &none, NULL))
+	/* Those of before are over */
+	synchronize_rcu_expedited();
+	WRITE_ONCE(conn->armed, true);
+	if (ib_req_notify_cq(conn->cq, IB_CQ_NEXT_COMP) < 0 ||
+	    ib_modify_qp(conn->qp, &attr, IB_QP_STATE) || ib_post_recv(conn->qp, &none, NULL))
 		return;
 	wait_event_timeout(conn->rail->rdma->waitq, !READ_ONCE(conn->armed),
 			   msecs_to_jiffies(ZC_HUSH_MS));

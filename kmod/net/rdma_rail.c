@@ -35,11 +35,6 @@ struct zc_rail_candidates {
 	struct sockaddr_storage addresses[ZC_ADDRESSES];
 };
 
-const char *zc_rail_name(const struct zc_rail *rail)
-{
-	return dev_name(&rail->dev->dev);
-}
-
 /* ---- this machine's addresses ---- */
 
 static struct sockaddr_storage *zc_candidate(struct zc_rail_candidates *all)
@@ -141,28 +136,31 @@ static struct rdma_cm_id *zc_rail_bind(struct zc_rail *rail, struct sockaddr_sto
 static int zc_rail_limits(struct zc_rail *rail, struct zc_text *why)
 {
 	const struct ib_device_attr *attrs = &rail->dev->attrs;
-	const struct zc_net_config *config = &rail->rdma->net->config;
+	u32 bytes = zc_net_post_bytes(rail->rdma->net);
 	/* Each write may begin and end within a page */
-	u32 pages = config->slice_bytes / PAGE_SIZE + 2 * ZC_POST_WRITES;
+	u32 pages = bytes / PAGE_SIZE + 2 * ZC_POST_WRITES;
 	u32 least;
 
 	if (!(attrs->device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS) ||
 	    attrs->max_fast_reg_page_list_len < ZC_RDMA_CHUNK_PAGES) {
 		zc_text_add(why, "RDMA device %s registers %u pages at once, needed %u",
-			    zc_rail_name(rail), attrs->max_fast_reg_page_list_len,
+			    rail->name, attrs->max_fast_reg_page_list_len,
 			    ZC_RDMA_CHUNK_PAGES);
 		return -EOPNOTSUPP;
 	}
 	rail->max_sge = clamp_t(u32, attrs->max_send_sge, 1, ZC_RDMA_SGE);
-	/* A work request ends with the list, with the write, or with a chunk; the message */
+	/*
+	 * A work request ends with the list, with the write, or with a chunk, of which each write
+	 * may begin and end in the middle of one; and the message
+	 */
 	rail->post_wrs = DIV_ROUND_UP(pages, rail->max_sge) + 2 * ZC_POST_WRITES +
-			 config->slice_bytes / ZC_RDMA_CHUNK_BYTES + 1;
-	rail->sq_wrs = min_t(int, 4 * config->depth + rail->post_wrs,
+			 DIV_ROUND_UP(bytes, ZC_RDMA_CHUNK_PAGES << PAGE_SHIFT) + 1;
+	rail->sq_wrs = min_t(int, 4 * rail->rdma->net->config.depth + rail->post_wrs,
 			     attrs->max_qp_wr - ZC_RDMA_REGS - 1);
 	least = max(rail->post_wrs + ZC_RDMA_REGS, ZC_RDMA_INBOXES(rail->rdma->net)) + 1;
 	if (attrs->max_qp_wr < (int)least) {
 		zc_text_add(why, "RDMA device %s takes %d work requests in a queue, needed %u",
-			    zc_rail_name(rail), attrs->max_qp_wr, least);
+			    rail->name, attrs->max_qp_wr, least);
 		return -EOPNOTSUPP;
 	}
 	return 0;
@@ -176,6 +174,10 @@ static int zc_rail_open(struct zc_rail *rail, struct zc_text *why)
 	err = zc_rail_limits(rail, why);
 	if (err)
 		return err;
+	rail->said = kvcalloc(rail->rdma->net->comm->nodes, sizeof(*rail->said),
+			      GFP_KERNEL_ACCOUNT);
+	if (!rail->said)
+		return -ENOMEM;
 	pd = ib_alloc_pd(rail->dev, 0);
 	err = PTR_ERR_OR_ZERO(pd);
 	if (!err) {
@@ -185,7 +187,7 @@ static int zc_rail_open(struct zc_rail *rail, struct zc_text *why)
 	}
 	if (err)
 		zc_text_add(why, "cannot listen on RDMA device %s port %u: error %d",
-			    zc_rail_name(rail), rail->port, err);
+			    rail->name, rail->port, err);
 	return err;
 }
 
@@ -214,10 +216,11 @@ static int zc_rail_find(struct zc_rail *rail, struct zc_rail_candidates *all,
 		return -ENODEV;
 	rail->listener = id;
 	rail->dev = id->device;
+	strscpy(rail->name, dev_name(&id->device->dev), sizeof(rail->name));
 	rail->port = id->port_num;
 	memcpy(&rail->address, &id->route.addr.src_addr, sizeof(rail->address));
 	if (!zc_rail_device_enter(rail)) {
-		zc_text_add(why, "RDMA device %s is being removed", zc_rail_name(rail));
+		zc_text_add(why, "RDMA device %s is being removed", rail->name);
 		return -ENODEV;
 	}
 	return zc_rail_open(rail, why);

@@ -42,7 +42,7 @@ enum zw_type {
 	ZW_FORGET,		/* the region @unit has no keys any more */
 	ZW_CREDIT,		/* nothing but @credits */
 	ZW_CALL,		/* operation @seq has been called: nothing but its description */
-	ZW_BYE,			/* the sender's node takes no further part after @retired */
+	ZW_BYE,			/* no further part after @retired, and after @unit messages sent */
 	ZW_PROOF,		/* first message of a half-link: payload: struct zw_proof */
 };
 
@@ -177,6 +177,7 @@ struct zw_settings {
  * @comm: names the communicator: part of a hash of its key, which does not tell the key
  * @from: the sender's node
  * @to: the node it wants
+ * @time: of the sender's clock, later than in all it has said before: what is repeated is a copy
  * @nonce: random
  */
 struct zw_hello {
@@ -186,7 +187,8 @@ struct zw_hello {
 	u8 comm[8];
 	__le32 from;
 	__le32 to;
-	u8 nonce[ZW_NONCE_BYTES];
+	__le64 time;
+	u8 nonce[8];
 };
 
 /**

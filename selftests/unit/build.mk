@@ -104,3 +104,17 @@ $(UNIT_B)/plan_select_test: selftests/unit/plan_select_test.c $(JSON_TEST_SRCS) 
 
 HOST_TESTS += $(UNIT_B)/plan_select_test
 selftests: $(UNIT_B)/plan_select_test
+
+# The parser of what comes from other nodes, with sanitizers
+
+$(UNIT_B)/wire_test: override CPPFLAGS += -Ikmod -Iselftests/lib
+$(UNIT_B)/wire_test: selftests/unit/wire_test.c kmod/net/parse.c kmod/net/parse.h kmod/net/wire.h \
+		kmod/desc.h $(wildcard kmod/engine/*.h) selftests/lib/tap.h \
+		include/uapi/linux/zcoll.h
+	$(E) CCLD $(@:$(B)/%=%)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -O1 -fsanitize=address,undefined \
+		-fno-sanitize-recover=undefined -o $@ $(filter %.c,$^)
+
+HOST_TESTS += $(UNIT_B)/wire_test
+selftests: $(UNIT_B)/wire_test

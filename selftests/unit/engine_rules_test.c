@@ -454,6 +454,46 @@ static void test_no_reserve_open(void)
 	solo_free(s);
 }
 
+/* ------------------------------------------------------------------ waits */
+
+static u32 waits(const struct solo *s, u32 step, u64 *unit)
+{
+	return zc_engine_waits(s->engine, 0, step, unit);
+}
+
+static void test_waits(void)
+{
+	struct solo *s = solo_new(plan_chain(3, false), 0);
+	u64 unit = 0;
+
+	s->desc.reserve = 0;
+	submit(s, 0);
+	is(waits(s, CHAIN_FIRST_SEND, &unit), ZC_NONE, "what local work is due for waits for nobody");
+	drain(s);
+	answer(s);
+	drain(s);
+	is(waits(s, CHAIN_FIRST_SEND, &unit), 1, "a SEND waits for who is to grant it");
+	is(waits(s, CHAIN_FIRST_SEND, &unit), ZC_NONE, "and for no second one");
+	hear(s, 1, grant(CHAIN_FIRST_SEND, 2));
+	unit = 0;
+	is(waits(s, CHAIN_FIRST_SEND, &unit), ZC_NONE, "who has granted is not waited for");
+	is(zc_engine_waits(s->engine, 1, CHAIN_FIRST_SEND, &unit), ZC_NONE,
+	   "an operation that nobody has submitted waits for nobody");
+	is(waits(s, ZCOLL_PLAN_MAX_STEPS, &unit), ZC_NONE, "nor does a step that there is not");
+	solo_free(s);
+
+	s = solo_new(plan_exchange(3, false), 0);
+	submit(s, 0);
+	drain(s);
+	answer(s);
+	drain(s);
+	hear(s, 2, opened(data(EXCHANGE_FOLD, 0), 2));
+	unit = 0;
+	is(waits(s, EXCHANGE_FOLD, &unit), 1, "of an OPEN step those are named that have not sent");
+	is(waits(s, EXCHANGE_FOLD, &unit), ZC_NONE, "and nobody else");
+	solo_free(s);
+}
+
 /* ------------------------------------------------------------------ lies */
 
 /* A message that nobody who keeps the rules sends */
@@ -935,6 +975,7 @@ int main(int argc, char **argv)
 	test_retired_wraps();
 	test_no_reserve();
 	test_no_reserve_open();
+	test_waits();
 	test_lies();
 	test_mismatch();
 	test_random_lies(argc > 1 ? strtoull(argv[1], NULL, 0) : 1);

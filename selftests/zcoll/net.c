@@ -221,4 +221,16 @@ TEST_F_TIMEOUT(net, more_operations_than_credits, 120)
 	}
 }
 
+/* Grants wait for memory to be opened and for credits, and keys go before them all the same */
+TEST_F_TIMEOUT(net, long_vectors_with_the_fewest_credits, 120)
+{
+	const unsigned int ranks[] = { 2, 1, 1, 1 };
+	unsigned int was = zn_parameter("depth", 6);
+	char what[64] = "";
+
+	EXPECT_EQ(0, all_algorithms(&self->zn, &self->zt, 4, ranks, what, sizeof(what)))
+		TH_LOG("%s: %s", what, self->zn.text);
+	zn_parameter("depth", was);
+}
+
 ZT_MAIN

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Several nodes in one kernel: each is a communicator of its own there, and they are joined by
- * fabric "loop". All ranks are endpoints of the test's process.
+ * fabric "loop", or what ZCOLL_FABRIC says. All ranks are endpoints of the test's process.
  */
 #ifndef ZCOLL_TEST_NET_H
 #define ZCOLL_TEST_NET_H
@@ -17,7 +17,7 @@
  * struct zn - nodes
  * @zt: the book
  * @key: of their communicator
- * @fabric: "loop", or what is set before zn_open()
+ * @fabric: by default ZCOLL_FABRIC of the environment, or "loop"
  * @nodes: nodes
  * @nranks: ranks of all nodes
  * @map: node of each rank
@@ -111,7 +111,9 @@ static inline int zn_connect(struct zn *zn)
 static inline void zn_init(struct zn *zn, struct zt *zt, unsigned int nodes,
 			   const unsigned int *ranks)
 {
-	*zn = (struct zn) { .zt = zt, .nodes = nodes, .fabric = "loop" };
+	*zn = (struct zn) {
+		.zt = zt, .nodes = nodes, .fabric = getenv("ZCOLL_FABRIC") ?: "loop",
+	};
 	zt_key(zn->key);
 	for (unsigned int n = 0; n < nodes; n++) {
 		zn->first[n] = zn->nranks;
@@ -194,6 +196,28 @@ static inline const char *zn_text(struct zn *zn, int ep)
 
 	zt_comm_status(ep, &st, zn->text);
 	return zn->text;
+}
+
+/* Set a module parameter, for communicators that are made later. Return: what it was. */
+static inline unsigned int zn_parameter(const char *name, unsigned int value)
+{
+	unsigned int was = 0;
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/module/zcoll/parameters/%s", name);
+	f = fopen(path, "re");
+	if (f) {
+		if (fscanf(f, "%u", &was) != 1)
+			was = 0;
+		fclose(f);
+	}
+	f = fopen(path, "we");
+	if (f) {
+		fprintf(f, "%u\n", value);
+		fclose(f);
+	}
+	return was;
 }
 
 static inline struct zcoll_stats zn_stats(int ep)

@@ -181,6 +181,65 @@ TEST_F(fail, death_of_a_process)
 	munmap(shared, sizeof(*shared));
 }
 
+/* The status of operation @seq, RUNNING, as rank @r has it, tells of @word */
+#define EXPECT_WAITS(r, op, word) do {						\
+	struct zcoll_status __st = {};						\
+	char __text[ZCOLL_TEXT_MAX] = "";					\
+										\
+	EXPECT_TRUE(zt_until(ZT_SOON_MS,					\
+			     !zt_status(self->zn.ep[r], op, &__st, __text) &&	\
+			     __st.state == ZCOLL_STATE_RUNNING && strstr(__text, word))) \
+		TH_LOG("rank %u, state %u: %s", r, __st.state, __text);		\
+} while (0)
+
+/* Each node names the one that it waits for, and why */
+TEST_F(fail, status_names_the_node_that_is_missing)
+{
+	OPEN("ring", 0);
+	for (unsigned int r = 0; r < 3; r++)
+		START(r, 0, SHORT);
+	/* Elements come from node 2, which has connected with nobody */
+	EXPECT_WAITS(0, 0, "all-reduce 0: waits for node 2 (not connected)");
+	START(3, 0, SHORT);
+	for (unsigned int r = 0; r < 4; r++)
+		EXPECT_EQ(0, zt_finish(&self->call[r], ZT_LONG_MS));
+	for (unsigned int r = 0; r < 3; r++)
+		START(r, 1, SHORT);
+	EXPECT_WAITS(0, 1, "all-reduce 1: waits for node 2 (nothing has come from it)");
+	/* Node 0 has sent something, and waits itself */
+	EXPECT_WAITS(1, 1, "all-reduce 1: waits for node 0 (more is to come from it)");
+	START(3, 1, SHORT);
+	for (unsigned int r = 0; r < 4; r++)
+		EXPECT_EQ(0, zt_finish(&self->call[r], ZT_LONG_MS));
+	/* Of long vectors, too, which wait for grants */
+	for (unsigned int r = 0; r < 3; r++)
+		START(r, 2, LONG);
+	EXPECT_WAITS(0, 2, "node 2 (nothing has come from it)");
+	EXPECT_WAITS(1, 2, "node 2 (nothing has come from it)");
+	START(3, 2, LONG);
+	for (unsigned int r = 0; r < 4; r++)
+		EXPECT_EQ(0, zt_finish(&self->call[r], ZT_LONG_MS));
+}
+
+TEST_F(fail, deadline_names_the_node_that_is_missing)
+{
+	OPEN("ring", 0);
+	for (unsigned int r = 0; r < 4; r++)
+		START(r, 0, SHORT);
+	for (unsigned int r = 0; r < 4; r++)
+		EXPECT_EQ(0, zt_finish(&self->call[r], ZT_LONG_MS));
+	self->cmd[0] = zn_cmd(&self->zn, 0, 1, ZCOLL_INT32, ZCOLL_SUM, self->buf[0], self->buf[0],
+			      SHORT);
+	self->cmd[0].deadline_ns = ZT_QUIET_MS * 1000000ULL;
+	zt_start_op(&self->call[0], self->zn.ep[0], &self->cmd[0]);
+	START(1, 1, SHORT);
+	START(2, 1, SHORT);
+	zt_sleep_ms(2 * ZT_QUIET_MS);
+	START(3, 1, SHORT);
+	EXPECT_FAILED(-ETIMEDOUT, "all-reduce 1: deadline of rank 0 (200000 us) passed; node 0 waits for node 2 (nothing has come from it)",
+		      NOBODY);
+}
+
 /* Whoever finds it, and all the others */
 TEST_F(fail, mismatch_of_two_nodes_has_one_text)
 {
@@ -339,6 +398,19 @@ TEST_F_TIMEOUT(fail, the_end_comes_at_any_time, 120)
 		for (unsigned int r = 0; r < 3; r++)
 			zt_close_ep(&self->zt, zn->ep[r]);
 	}
+}
+
+/* A node that leaves is connected to afterwards: that is told, and nobody waits for silence */
+TEST_F(fail, node_that_has_left_before_it_was_spoken_to)
+{
+	OPEN("ring", 0);
+	EXPECT_EQ(0, zt_leave(self->zn.ep[3]));
+	for (unsigned int r = 0; r < 3; r++)
+		START(r, 0, LONG);
+	for (unsigned int r = 0; r < 3; r++)
+		EXPECT_EQ(-ESHUTDOWN, zt_finish(&self->call[r], ZT_SOON_MS));
+	EXPECT_NE(NULL, strstr(zn_text(&self->zn, self->zn.ep[0]), "node 2 has left"))
+		TH_LOG("%s", self->zn.text);
 }
 
 /* Survivors have one verdict, whenever it is that a node aborts */

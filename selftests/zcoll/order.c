@@ -282,7 +282,7 @@ static void *side_main(void *p)
 	return NULL;
 }
 
-TEST_F(order, a_blocking_call_takes_no_work_that_it_leaves)
+TEST_F_TIMEOUT(order, a_blocking_call_takes_no_work_that_it_leaves, 120)
 {
 	atomic_uint meetings = 0;
 	struct side side[2];

@@ -176,6 +176,42 @@ TEST_F(rdma, registered_buffers_of_scattered_pages)
 	}
 }
 
+/*
+ * With its verdict the root's buffer is its own again: what it writes there at once is not what the
+ * others receive. TCP below an iWARP device still has bytes to send then.
+ */
+TEST_F(rdma, buffers_are_free_after_the_verdict)
+{
+	const uint64_t count = 1 << 19;
+	size_t bytes = count * sizeof(int32_t);
+
+	ASSERT_EQ(0, zn_open(&self->zn)) TH_LOG("%s", self->zn.text);
+	ASSERT_EQ(0, zn_plan(&self->zn, "binomial", ZCOLL_BROADCAST, 0))
+		TH_LOG("%s", self->zn.text);
+	for (int n = 0; n < NODES; n++)
+		self->out[n] = malloc(bytes);
+	for (uint64_t seq = 0; seq < 10; seq++) {
+		for (int n = 0; n < NODES; n++) {
+			memset(self->out[n], n ? 0 : 1 + seq, bytes);
+			self->cmd[n] = zn_cmd(&self->zn, n, seq, ZCOLL_INT32, 0, self->out[n],
+					      self->out[n], count);
+		}
+		for (int n = 1; n < NODES; n++)
+			ASSERT_EQ(0, zt_start(&self->call[n], self->zn.ep[n],
+					      ZCOLL_IOC_OP(ZCOLL_BROADCAST), &self->cmd[n]));
+		EXPECT_EQ(0, zt_collective(self->zn.ep[0], ZCOLL_BROADCAST, &self->cmd[0]))
+			TH_LOG("%s", zn_text(&self->zn, self->zn.ep[0]));
+		memset(self->out[0], 0xff, bytes);
+		for (int n = 1; n < NODES; n++) {
+			const char *got = (const char *)self->out[n];
+
+			ASSERT_EQ(0, zt_finish(&self->call[n], ZT_LONG_MS));
+			EXPECT_EQ((char)(1 + seq), got[0]);
+			EXPECT_EQ(0, memcmp(got, got + 1, bytes - 1));
+		}
+	}
+}
+
 TEST_F(rdma, two_rails_on_one_device)
 {
 	char fabric[600];
@@ -323,6 +359,18 @@ TEST_F(rdma, removed_in_the_middle_of_an_operation)
 	EXPECT_DEVICE_GOES();
 	for (int n = 0; n < NODES - 1; n++)
 		EXPECT_EQ(-ENODEV, zt_finish(&self->call[n], ZT_LONG_MS));
+}
+
+/* Between two attempts to connect there is nothing on the device, but soon will be again */
+TEST_F(rdma, removed_while_nobody_answers)
+{
+	MEET();
+	for (int n = 1; n < NODES; n++)
+		zt_close_ep(&self->zt, self->zn.ep[n]);
+	ASSERT_EQ(0, begin(self, 0, 0, 16));
+	zt_sleep_ms(100);
+	EXPECT_LE(0, replace_device(self->device));
+	EXPECT_GT(0, zt_finish(&self->call[0], ZT_LONG_MS));
 }
 
 /* Whenever it comes: data that is on its way, connections that are being made */

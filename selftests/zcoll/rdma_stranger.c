@@ -6,33 +6,20 @@
  * The test speaks to the connection manager through /dev/infiniband/rdma_cm, with a queue pair
  * number that it made up: what comes after the handshake would need a queue pair. iWARP devices
  * want one at once, so there the tests are skipped, as they are without an RDMA device.
- *
- * The tag of a HELLO is computed by the kernel's crypto interface, apart from the driver.
  */
 #include <arpa/inet.h>
-#include <endian.h>
-#include <linux/if_alg.h>
 #include <netinet/in.h>
 #include <rdma/rdma_user_cm.h>
 
+#include "hello.h"
 #include "net.h"
 #include "kselftest_harness.h"
 
-#define MAGIC		0x6c6f637a
 #define NODES		2
 #define STRANGERS	16	/* of them are there at a time */
 #define STAY_MS		5000	/* and for so long */
 
 /* Documentation/protocol.md */
-struct hello {
-	uint32_t magic;
-	uint16_t version, rail;
-	uint8_t comm[8];
-	uint32_t from, to;
-	uint8_t nonce[16];
-	uint8_t tag[16];
-};
-
 enum reason { BUSY = 1, VERSION, KEY, NODE, CLOSED };
 
 /* Events of the connection manager */
@@ -127,45 +114,7 @@ static unsigned int reason(const struct rdma_ucm_event_resp *answer)
 	uint32_t said[2];
 
 	memcpy(said, answer->param.conn.private_data, sizeof(said));
-	return le32toh(said[0]) == MAGIC ? le32toh(said[1]) : 0;
-}
-
-/* --- what is said -------------------------------------------------------- */
-
-/* HMAC-SHA-256. Return: 0, or a negative errno: the kernel does not offer it. */
-static int hmac(const uint8_t key[16], const char *label, const void *data, size_t bytes,
-		uint8_t proof[32])
-{
-	struct sockaddr_alg alg = {
-		.salg_family = AF_ALG, .salg_type = "hash", .salg_name = "hmac(sha256)",
-	};
-	int fd = socket(AF_ALG, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), op = -1, ret = -EIO;
-
-	if (fd < 0)
-		return -errno;
-	if (!bind(fd, (struct sockaddr *)&alg, sizeof(alg)) &&
-	    !setsockopt(fd, SOL_ALG, ALG_SET_KEY, key, 16))
-		op = accept(fd, NULL, 0);
-	if (op >= 0 && send(op, label, strlen(label), MSG_MORE) >= 0 &&
-	    send(op, data, bytes, 0) == (ssize_t)bytes && read(op, proof, 32) == 32)
-		ret = 0;
-	close(op);
-	close(fd);
-	return ret;
-}
-
-/* What node 1 would say to node 0 */
-static int hello_make(struct hello *hello, const uint8_t key[16])
-{
-	uint8_t proof[32];
-	int ret;
-
-	*hello = (struct hello){ .magic = htole32(MAGIC), .version = htole16(1), .from = htole32(1) };
-	ret = hmac(key, "name", "", 0, proof);
-	memcpy(hello->comm, proof, sizeof(hello->comm));
-	ret = ret ?: hmac(key, "hello", hello, offsetof(struct hello, tag), proof);
-	memcpy(hello->tag, proof, sizeof(hello->tag));
-	return ret;
+	return le32toh(said[0]) == ZH_MAGIC ? le32toh(said[1]) : 0;
 }
 
 /* --- tests --------------------------------------------------------------- */
@@ -175,7 +124,7 @@ FIXTURE(stranger) {
 	struct zn zn;
 	uint8_t address[ZCOLL_ADDRESS_MAX];
 	struct rdma_ucm_event_resp answer;
-	struct hello hello;
+	struct zh_hello hello;
 	int fd;
 };
 
@@ -197,7 +146,7 @@ FIXTURE_SETUP(stranger)
 	ASSERT_EQ(0, zn_address(self->zn.ep[0], self->address));
 	if (access("/dev/infiniband/rdma_cm", R_OK | W_OK))
 		SKIP(return, "no /dev/infiniband/rdma_cm");
-	if (hello_make(&self->hello, self->zn.key))
+	if (zh_hello(&self->hello, self->zn.key))
 		SKIP(return, "no hmac(sha256) for user space");
 	ASSERT_EQ(56, sizeof(self->hello));
 }
@@ -211,14 +160,11 @@ FIXTURE_TEARDOWN(stranger)
 
 /* The hello, spoiled by what follows, is rejected for this reason */
 #define EXPECT_REJECTED(why, ...) do {						\
-	struct hello hello = self->hello;					\
-	uint8_t __proof[32];							\
+	struct zh_hello hello = self->hello;					\
 										\
 	__VA_ARGS__;								\
 	if ((why) != KEY)							\
-		hmac(self->zn.key, "hello", &hello, offsetof(struct hello, tag), __proof); \
-	if ((why) != KEY)							\
-		memcpy(hello.tag, __proof, sizeof(hello.tag));			\
+		zh_tag(&hello, self->zn.key);					\
 	EXPECT_EQ(REJECTED, stranger(self->address, &hello, sizeof(hello), &self->fd, \
 				     &self->answer));				\
 	EXPECT_EQ(why, reason(&self->answer));					\
@@ -251,20 +197,41 @@ TEST_F(stranger, from_nowhere_or_to_another)
 	EXPECT_EQ(0, zt_revoked(self->zn.ep[0]));
 }
 
-/* Who was overheard may say the hello again, but cannot go on: it takes a place for a while */
+/* Say a new hello; the answer */
+static int newcomer(FIXTURE_DATA(stranger) *self, int *fd)
+{
+	zh_hello(&self->hello, self->zn.key);
+	return stranger(self->address, &self->hello, sizeof(self->hello), fd, &self->answer);
+}
+
+/* A hello that was overheard is of no use: its queue pair could write to what has been granted */
+TEST_F(stranger, said_before)
+{
+	int fd;
+
+	ASSERT_EQ(RESPONSE, newcomer(self, &fd));
+	EXPECT_REJECTED(BUSY, (void)hello);
+	EXPECT_REJECTED(BUSY, hello.nonce[0] ^= 1);
+	EXPECT_REJECTED(BUSY, hello.time = htole64(le64toh(hello.time) - 1));
+	close(fd);
+	EXPECT_EQ(0, zt_revoked(self->zn.ep[0]));
+}
+
+/* Who says hello and cannot go on takes a place for a while */
 TEST_F(stranger, places_are_few_and_not_for_long)
 {
 	int fd[STRANGERS];
 	uint64_t began = zt_now_ms();
 
 	for (int i = 0; i < STRANGERS; i++)
-		ASSERT_EQ(RESPONSE, stranger(self->address, &self->hello, sizeof(self->hello),
-					     &fd[i], &self->answer));
-	EXPECT_REJECTED(BUSY, (void)hello);
+		ASSERT_EQ(RESPONSE, newcomer(self, &fd[i]));
+	EXPECT_EQ(REJECTED, newcomer(self, &self->fd));
+	EXPECT_EQ(BUSY, reason(&self->answer));
+	close(self->fd);
 	EXPECT_GT(STAY_MS, zt_now_ms() - began);
 	EXPECT_TRUE(zt_until(3 * STAY_MS, ({
-		int ret = stranger(self->address, &self->hello, sizeof(self->hello), &self->fd,
-				   &self->answer);
+		int ret = newcomer(self, &self->fd);
+
 		close(self->fd);
 		self->fd = -1;
 		ret == RESPONSE;
@@ -281,8 +248,7 @@ TEST_F(stranger, does_not_keep_peers_out)
 	int32_t in[NODES] = { 3, 4 }, out[NODES] = {};
 	struct zcoll_cmd cmd[NODES];
 
-	ASSERT_EQ(RESPONSE, stranger(self->address, &self->hello, sizeof(self->hello), &self->fd,
-				     &self->answer));
+	ASSERT_EQ(RESPONSE, newcomer(self, &self->fd));
 	ASSERT_EQ(0, zn_connect(&self->zn));
 	ASSERT_EQ(0, zn_plan(&self->zn, "ring", ZCOLL_ALLREDUCE, 0)) TH_LOG("%s", self->zn.text);
 	for (int n = 0; n < NODES; n++)

@@ -67,7 +67,7 @@
  * refused.
  *
  * The order of reduction over the ranks of a node is the fixed tree of
- * Documentation/numerics. Over nodes it is the plan's, unless ZCOLL_CMD_REPRODUCIBLE is set.
+ * Documentation/design.md. Over nodes it is the plan's, unless ZCOLL_CMD_REPRODUCIBLE is set.
  *
  * DOC: Several nodes
  *
@@ -93,7 +93,8 @@
  * -EINVAL               size too small, reserved field, flag or value out of range
  * -EFAULT               an address that cannot be read or written
  * -EPERM                not the address space that joined; or, at join, another
- *                       user's communicator
+ *                       user's communicator, or fabric rdma from a network namespace
+ *                       that is not the machine's, without CAP_NET_ADMIN
  * -EOPNOTSUPP           known but not possible here: type with operator, plan of
  *                       another collective, a reproducible result with this plan or
  *                       these nodes, memory that is neither anonymous, shmem nor hugetlb
@@ -563,7 +564,8 @@ struct zcoll_wait {
  * @__reserved: must be 0
  *
  * Any process that holds the endpoint may ask. The text of a failure names rank,
- * operation, limit and need; of a WAITING operation, who is missing.
+ * operation, limit and need; of a WAITING operation, who is missing; of a RUNNING one on
+ * several nodes, for which nodes it waits.
  */
 struct zcoll_status {
 	__u32 size;

@@ -76,9 +76,9 @@
  *                     dst = local inputs (+) received; with STORE
  *                     dst = received.
  *                     without peer: dst = dst (+) src; with STORE dst = src
- * ZCOLL_STEP_DELIVER  receive final values into the outputs; from a node that only
- *                     aggregates, in a reduction, an accumulation of all,
- *                     which becomes final here (average, rounding)
+ * ZCOLL_STEP_DELIVER  receive final values into the outputs; from a node that has no
+ *                     output for the segment, in a reduction, an accumulation of
+ *                     all, which becomes final here (average, rounding)
  * ZCOLL_STEP_FINAL    the outputs = src; with FIRST, = the local inputs
  * ==================  ====================================================
  *
