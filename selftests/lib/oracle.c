@@ -156,6 +156,17 @@ static void unit_fold(const struct node *n, const struct zc_action *a, const str
 	}
 }
 
+/*
+ * Has what is delivered still to become final? In a reduction, where the sender has no output for
+ * the segment: in an all-reduce none but aggregators have none, else none but the receiver has one.
+ */
+static bool delivers_sum(const struct node *n, const struct zc_action *a)
+{
+	const struct zcoll_plan *plan = n->run->o->plan;
+
+	return plan->collective != ZCOLL_ALLREDUCE || a->peer >= plan->members;
+}
+
 static void unit_part(const struct node *n, const struct zc_action *a, const struct part *part,
 		      const u8 *received, u8 *sent)
 {
@@ -178,7 +189,7 @@ static void unit_part(const struct node *n, const struct zc_action *a, const str
 		unit_fold(n, a, part, received);
 		break;
 	case ZC_DO_DELIVER:
-		move(run, a->peer >= run->o->plan->members, out, received, part->count);
+		move(run, delivers_sum(n, a), out, received, part->count);
 		break;
 	case ZC_DO_FINAL:
 		if (first)

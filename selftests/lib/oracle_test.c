@@ -153,6 +153,25 @@ static void test_root(void)
 	ok(good, "binomial tree of 4 nodes to root 1: (x1 + x2) + (x3 + x0)");
 }
 
+/* Halving leaves each node the sum of a piece; the root, which alone has an output, divides */
+static void test_halving_to_root(void)
+{
+	static const uint32_t map[] = { 0, 1, 2, 3 };
+	float a, b, sum;
+	bool good = run_root(make("halving-doubling", ZCOLL_REDUCE, 4, 0), ZCOLL_AVG, 4, map, 0);
+
+	for (unsigned int i = 0; i < COUNT && good; i++) {
+		a = x[0][i] + x[2][i];
+		b = x[1][i] + x[3][i];
+		sum = a + b;
+		good &= !memcmp(&y[0][i], &(float){ sum / 4 }, sizeof(sum));
+		if (!good)
+			printf("# element %u is %a and should be %a\n", i, (double)y[0][i],
+			       (double)(sum / 4));
+	}
+	ok(good, "average to the root by halving and gathering: ((x0 + x2) + (x1 + x3)) / 4");
+}
+
 /* --------------------------------------------------- what has no order */
 
 struct layout {
@@ -275,6 +294,7 @@ int main(void)
 	test_binomial();
 	test_uneven();
 	test_root();
+	test_halving_to_root();
 	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++)
 		for (uint32_t c = 1; c < ZCOLL_NR_COLLECTIVES; c++)
 			test_all(&layouts[i], c, i % 2 ? 13 : 2);

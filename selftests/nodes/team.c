@@ -213,7 +213,8 @@ void team_start(struct team *team, play_fn *fn, const void *play)
 	memset(team->report, 0, TEAM_MEMBERS * sizeof(*team->report));
 	memset(team->pid, 0, sizeof(team->pid));
 	team->late = false;
-	team->ready_ms = team->harmed_ms = 0;
+	team->ready_ms = 0;
+	team->harmed_ms = 0;
 	team->plays++;
 	scale_heartbeat();
 	fflush(stdout);

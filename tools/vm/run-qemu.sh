@@ -12,12 +12,13 @@ accelerator=$("$VM_TOOLS/accel")
 # comma TEXT: QEMU wants commas in values doubled
 comma() { echo "${1//,/,,}"; }
 
-# wire SOCKET: how QEMU reaches a network, by a stream that is never short of a frame. Two
-# machines are joined directly, the first one listening, more by tools/vm/switch.
+# wire SOCKET: how QEMU reaches a network, by a stream that is never short of a frame: as a client
+# of tools/vm/switch. Of two machines that are joined directly the first one listens; QEMU waits
+# there for room in the stream, and so stands still when the other does.
 wire() {
 	local i
 	printf 'addr.type=unix,addr.path=%s' "$(comma "$1")"
-	if [ "$node_count/$node_number" = 2/0 ]; then
+	if [ "$direct/$node_count/$node_number" = 1/2/0 ]; then
 		printf ',server=on'
 		return
 	fi
