@@ -47,12 +47,17 @@ module_there() {
 	modinfo -F vermagic "$ko" | grep -F "$(cat "$kernel/release")"
 }
 
-# The program is the README's example; pkg-config prints the stage's folders
+# flags PKG-CONFIG-ARG...: with the stage's folders
+flags() {
+	PKG_CONFIG_PATH=$lib/pkgconfig:$(pkg-config --variable pc_path pkg-config) \
+		PKG_CONFIG_SYSROOT_DIR=$root PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 \
+		PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 pkg-config "$@" zcoll
+}
+
+# The program is the README's example
 builds() {
 	local flags
-	flags=$(PKG_CONFIG_PATH=$lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root \
-		PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 \
-		pkg-config --cflags --libs zcoll) || return 1
+	flags=$(flags --cflags --libs) || return 1
 	# shellcheck disable=SC2086 # flags are words
 	gcc -Wall -Wextra -Werror -o "$stage/hello" "$top/tools/examples/hello.c" $flags
 }
@@ -60,10 +65,13 @@ one_soname() {
 	[ "$(objdump -p "$stage/hello" | awk '$1 == "NEEDED" && /zcoll/ { print $2 }')" = libzcoll.so.0 ] &&
 		LD_LIBRARY_PATH=$lib ldd "$stage/hello" | grep -F "libzcoll.so.0 => $lib/libzcoll.so.0"
 }
+# Our archive, and what it needs by its private libraries
 static_too() {
-	# shellcheck disable=SC2046
+	local flags
+	flags=$(flags --static --libs-only-l --libs-only-other | sed 's/-lzcoll//') || return 1
+	# shellcheck disable=SC2086 # flags are words
 	gcc -Wall -I"$usr/include" -o "$stage/hello.static" "$top/tools/examples/hello.c" \
-		"$lib/libzcoll.a" -luring -pthread
+		"$lib/libzcoll.a" $flags
 }
 
 command_runs() { LD_LIBRARY_PATH=$lib "$usr/bin/zcoll" help; }
