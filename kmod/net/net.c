@@ -267,6 +267,9 @@ static void zc_net_tick_fn(struct work_struct *work)
 	net->ticked = now;
 	net->clock += passed > 2 * silence ? silence : passed;
 	zc_engine_tick(net->comm->engine, net->clock);
+	/* A half-link may have waited to be judged */
+	if (net->broken)
+		zc_net_event(net);
 	spin_unlock(&net->comm->lock);
 	zc_net_run(net);
 	queue_delayed_work(zc_net_wq, &net->tick_work, nsecs_to_jiffies(silence));

@@ -469,6 +469,7 @@ static_assert(ZC_WINDOW <= 64);
  * @bye_retired: operations it had ended then
  * @broken: a half-link is down, which has not been judged yet
  * @heard_out: what had come before that has been taken in
+ * @broke_at: when @broken was set
  * @lost: it is taken for dead, or cannot be reached
  * @error: why @broken
  * @why: likewise; kmalloc'ed, or NULL
@@ -489,6 +490,7 @@ struct zc_peer {
 	u64 bye_retired;
 	bool broken;
 	bool heard_out;
+	ktime_t broke_at;
 	bool lost;
 	int error;
 	char *why;

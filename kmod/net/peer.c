@@ -22,7 +22,9 @@
  * is sent, which sets the other one free.
  *
  * Failure. A half-link that breaks is judged only when all that had come before has been
- * taken in (zc_peers_judge(), by poll_work): if that was a BYE, it is no failure. Until then
+ * taken in (zc_peers_judge(), by poll_work): if that was a BYE, it is no failure. The peer's BYE
+ * comes by the peer's half-link, which is another connection: while that is up it is waited for,
+ * for a heartbeat's interval. Until then
  * posts that it did not send stay in the queue.
  */
 #include <linux/slab.h>
@@ -407,8 +409,10 @@ static void zc_peer_broke(struct zc_peer *peer, int error, char *why)
 		peer->error = error;
 		swap(peer->why, why);
 	}
-	if (!peer->broken)
+	if (!peer->broken) {
 		peer->heard_out = false;
+		peer->broke_at = ktime_get();
+	}
 	peer->broken = true;
 	peer->net->broken = true;
 	kfree(why);
@@ -565,30 +569,42 @@ static void zc_peer_judge(struct zc_peer *peer)
 	zc_out_drop(&peer->out);
 }
 
+/* May a BYE still come, by the peer's own half-link? */
+static bool zc_peer_may_say_bye(const struct zc_peer *peer)
+{
+	return peer->in.up && !peer->left && !peer->net->closing &&
+	       ktime_before(ktime_get(), ktime_add_ns(peer->broke_at,
+						      peer->net->config.silence_ns));
+}
+
 /*
  * Judge the half-links that have gone down; by poll_work, when it has taken all in. What went
  * down after it had begun to is judged the next time.
  */
 void zc_peers_judge(struct zc_net *net)
 {
-	bool again;
+	bool again = false, look;
 	u32 node;
 
 	spin_lock(&net->comm->lock);
-	again = net->broken;
+	look = net->broken;
 	net->broken = false;
-	for (node = 0; again && node < net->comm->nodes; node++) {
+	for (node = 0; look && node < net->comm->nodes; node++) {
 		struct zc_peer *peer = net->peers[node];
 
 		if (!peer || !peer->broken)
 			continue;
-		if (peer->heard_out)
-			zc_peer_judge(peer);
-		else
+		if (!peer->heard_out) {
+			peer->heard_out = true;
+			again = true;
+		} else if (zc_peer_may_say_bye(peer)) {
+			/* What comes makes an event, and so does the next tick */
 			net->broken = true;
-		peer->heard_out = true;
+		} else {
+			zc_peer_judge(peer);
+		}
 	}
-	again = net->broken;
+	net->broken |= again;
 	spin_unlock(&net->comm->lock);
 	if (again)
 		zc_net_event(net);
