@@ -79,7 +79,7 @@ make_built() {
 make_debug() {
 	echo qemu >"$1/kind"
 	echo 1G >"$1/mem"
-	make_built debug "$1" vmlinux 'linux-source-6\.1' bookworm
+	make_built debug "$1" arch/x86/boot/bzImage 'linux-source-6\.1' bookworm
 }
 
 make_uml() {
