@@ -19,6 +19,7 @@
 #include "model.h"
 
 #define NAME_LEN 64	/* of an environment variable */
+#define NEAR 0.02	/* relative difference of times that says nothing */
 
 /* ---- one candidate ---- */
 
@@ -236,7 +237,23 @@ static int take_rule(const struct zcoll_plan_query *query, struct zcoll_plan_cho
 	return err ? err : 1;
 }
 
-/* The least time of those that can be */
+/*
+ * The candidate with the least time; of those that need hardly more, the one with the least
+ * scratch: what is gathered there is a copy that the model, where the network is slower than
+ * memory, sees no time in. Candidates are sorted, and the first one can be.
+ */
+static const struct zcoll_plan_candidate *best_of(const struct zcoll_plan_choice *choice)
+{
+	const struct zcoll_plan_candidate *all = choice->candidates, *best = all;
+	unsigned int i;
+
+	for (i = 1; i < choice->ncandidates; i++)
+		if (!*all[i].refused && all[i].ns <= all->ns * (1 + NEAR) &&
+		    all[i].scratch < best->scratch)
+			best = &all[i];
+	return best;
+}
+
 static int take_best(const struct zcoll_plan_query *query, struct zcoll_plan_choice *choice,
 		     char *error, size_t error_len)
 {
@@ -247,9 +264,11 @@ static int take_best(const struct zcoll_plan_query *query, struct zcoll_plan_cho
 					       "no algorithm does that");
 		return -EOPNOTSUPP;
 	}
-	choice->best = choice->candidates[0];
+	choice->best = *best_of(choice);
 	choice->by = ZCOLL_BY_COST;
-	snprintf(choice->why, sizeof(choice->why), "the least estimated time on fabric \"%s\"",
+	snprintf(choice->why, sizeof(choice->why), "the least %s on fabric \"%s\"",
+		 choice->best.ns > choice->candidates[0].ns ? "memory at about the least time" :
+							      "estimated time",
 		 choice->fabric.name);
 	return 0;
 }
