@@ -62,6 +62,14 @@ define link
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LDLIBS)
 endef
 
+# The same from sources, all at once, with sanitizers
+define sanitized
+	$(E) CCLD $(@:$(B)/%=%)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(CFLAGS_$(@F)) -O1 -fsanitize=address,undefined \
+		-fno-sanitize-recover=undefined -o $@ $(filter %.c %.a,$^) $(LDLIBS)
+endef
+
 define archive
 	$(E) AR $(@:$(B)/%=%)
 	$(Q)mkdir -p $(@D)
@@ -79,7 +87,7 @@ HOST_TESTS :=	# programs and scripts that print TAP and need no module
 DEV_TESTS :=	# those that need it, beside the driver's own in selftests/zcoll
 
 include kmod/engine/build.mk
-include lib/build.mk
+include lib/build.mk lib/mpi/build.mk
 include tools/build.mk
 include $(wildcard selftests/*/build.mk)
 -include $(OBJS:.o=.d)
@@ -133,10 +141,10 @@ check-debug: setup ## all tests and fault injection on the debug kernel
 	$(Q)$(MAKE) lib tools selftests
 	$(Q)selftests/check --debug
 
-bench: ## compare with MPI on two rigs, or with NODES=2 (to 8) between nodes
+bench: ## compare with MPI on two rigs; NODES=2 (to 8): between nodes; NATIVE=1: here
 	$(Q)tools/vm/setup --bench
 	$(Q)$(MAKE) lib tools bench-programs
-	$(Q)selftests/bench/bench $(NODES:%=nodes%)
+	$(Q)selftests/bench/bench $(NODES:%=nodes%) $(if $(NATIVE),native)
 
 # -------------------------------------------------------------------- install
 
@@ -161,6 +169,7 @@ INSTALLED := \
 	link:$(LIB_SONAME):$(LIBDIR)/libzcoll.so \
 	644:$(B)/lib/libzcoll.a:$(LIBDIR)/libzcoll.a \
 	644:$(B)/lib/zcoll.pc:$(LIBDIR)/pkgconfig/zcoll.pc \
+	$(foreach m,$(MPIS),644:$(B)/lib/mpi/$m/libzcoll-mpi.so:$(LIBDIR)/zcoll/$m/libzcoll-mpi.so) \
 	644:tools/completion/zcoll:$(DATADIR)/bash-completion/completions/zcoll \
 	644:tools/install/60-zcoll.rules:$(SYSCONFDIR)/udev/rules.d/60-zcoll.rules \
 	644:tools/install/sysusers.conf:$(SYSCONFDIR)/sysusers.d/zcoll.conf \

@@ -12,7 +12,7 @@ OBJS += $(addprefix $(BENCH_B)/,rank.o rank_zcoll.o rank_bound.o rank_openmpi.o 
 bench-programs: $(BENCH_PROGRAMS)
 
 $(BENCH_B)/rank_zcoll: $(BENCH_B)/rank.o $(BENCH_B)/rank_zcoll.o $(B)/lib/libzcoll.a
-$(BENCH_B)/rank_zcoll: LDLIBS = -luring -ljansson -lnettle -pthread -ldl -lm
+$(BENCH_B)/rank_zcoll: LDLIBS = $(LIB_LIBS)
 
 $(BENCH_B)/rank_bound: $(BENCH_B)/rank.o $(BENCH_B)/rank_bound.o $(B)/engine/libzcengine.a
 $(BENCH_B)/rank_bound: LDLIBS = -pthread

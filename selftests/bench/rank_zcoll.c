@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Back end: zcoll_allreduce() on registered memory, through the blocking ioctl.
+ * Back end: zcoll_allreduce(), blocking, on memory of zcoll_alloc(); with the argument
+ * "plain" on memory that the library knows nothing of, as MPI programs have it.
  */
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include <zcoll.h>
@@ -21,18 +23,28 @@ static void must(int err, const char *what)
 	die("%s: error %d: %s", what, err, text);
 }
 
+/* Instead of the arena that there is, and touched whole, as that was */
+static void alloc_arena(struct arena *arena)
+{
+	munmap(arena->mem, arena->len);
+	arena->mem = zcoll_alloc(comm, arena->len);
+	if (!arena->mem)
+		must(-1, "allocate the arena");
+	memset(arena->mem, 0, arena->len);
+}
+
 static void zc_start(struct back_end *be, struct arena *arena, const char *arg)
 {
 	char text[ZCOLL_TEXT_MAX] = "";
 	int err;
 
-	(void)arg;
 	err = zcoll_comm_create_from_env(&comm, text, sizeof(text));
 	if (err)
 		die("cannot join: error %d: %s", err, text);
 	be->rank = zcoll_comm_rank(comm);
 	be->nranks = zcoll_comm_size(comm);
-	must(zcoll_register(comm, arena->mem, arena->len), "register");
+	if (!arg || strcmp(arg, "plain"))
+		alloc_arena(arena);
 }
 
 static void zc_barrier(struct back_end *be)
