@@ -140,14 +140,14 @@ FIXTURE_SETUP(stranger)
 	for (int n = 0; n < NODES; n++) {
 		self->zn.ep[n] = zn_join(&self->zn, n);
 		if (self->zn.ep[n] == -ENODEV || (kind && !strcmp(kind, "siw")))
-			SKIP(return, "no InfiniBand or RoCE device");
+			ZT_SETUP_SKIP("no InfiniBand or RoCE device");
 		ASSERT_LE(0, self->zn.ep[n]) TH_LOG("%s", self->zn.text);
 	}
 	ASSERT_EQ(0, zn_address(self->zn.ep[0], self->address));
 	if (access("/dev/infiniband/rdma_cm", R_OK | W_OK))
-		SKIP(return, "no /dev/infiniband/rdma_cm");
+		ZT_SETUP_SKIP("no /dev/infiniband/rdma_cm");
 	if (zh_hello(&self->hello, self->zn.key))
-		SKIP(return, "no hmac(sha256) for user space");
+		ZT_SETUP_SKIP("no hmac(sha256) for user space");
 	ASSERT_EQ(56, sizeof(self->hello));
 }
 
