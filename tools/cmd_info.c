@@ -32,6 +32,7 @@ static const struct {
 	const char *meaning;
 } features[] = {
 	{ ZCOLL_FEAT_URING, "uring", "io_uring commands" },
+	{ ZCOLL_FEAT_MAILBOX, "mailbox", "small operations on one node without calls" },
 	{ ZCOLL_FEAT_RING_CANCEL, "ring-cancel", "the kernel reports rings that go away" },
 };
 

@@ -17,8 +17,8 @@
 #include "session.h"
 
 static const char help[] =
-"Usage: zcoll run -n N -- zcoll perf [OPTION...]\n"
-"       zcoll perf -g N [OPTION...]\n"
+"Usage: zcoll run -n N -- zcoll perf [--overlap|--cost] [OPTION...]\n"
+"       zcoll perf -g N [--overlap|--cost] [OPTION...]\n"
 "\n"
 "Measures a collective over a range of sizes, out of place and in place, and checks\n"
 "every element of the results, bit for bit. The options are those of nccl-tests.\n"
@@ -51,6 +51,12 @@ static const char help[] =
 "      --json FILE         write the results as JSON too\n"
 "  -h, --help              show this text\n"
 "\n"
+"Instead of the time of operations:\n"
+"      --overlap           what is left of a non-blocking operation, and what becomes of\n"
+"                          computing, when twice its time is computed meanwhile\n"
+"      --cost              ns of a small all-reduce of -b bytes (8 to 1K) on one node, by\n"
+"                          each way to call it; -n counts batches of 32 operations\n"
+"\n"
 "Times are a number and ns, us, ms, s, m or h; without a unit in seconds.\n"
 "All ranks must join within ZCOLL_JOIN_TIMEOUT of the environment (60s), or within\n"
 "--deadline if that is less. The buffers of all ranks must fit the free memory.\n"
@@ -63,6 +69,11 @@ static const char help[] =
 "Below, and with --counters for each line: bytes that the kernels of all nodes have\n"
 "copied, read to reduce, written by RDMA, and sent in small messages, for each byte of\n"
 "size; and messages for each operation.\n"
+"\n"
+"Columns of --overlap: the operation alone (pure), computing alone, computing with the\n"
+"operation in flight, and how much slower that is; the time to start the operation; what\n"
+"is left to wait for afterwards, in percent of pure, median and 95th percentile; and the\n"
+"overlap by the formula of the OSU Micro-Benchmarks. All are medians.\n"
 "\n"
 "On several nodes sums and products of floats are checked with numbers that do not round,\n"
 "as their order is the plan's; with --reproducible, and on one node, they do.\n"
@@ -89,6 +100,8 @@ static int measure_row(struct perf_case *pc, struct perf_report *rep)
 	struct perf_result out = { 0 }, in = { 0 };
 	int status = 0;
 
+	if (pc->opts->mode == PERF_OVERLAP)
+		return perf_overlap_row(pc, rep);
 	if (!pc->opts->in_place)
 		status = perf_measure(pc, false, &out);
 	if (!status)
@@ -181,18 +194,16 @@ static int check_limits(const struct perf_options *o, const struct zcoll_comm *c
 	return 0;
 }
 
-static int measure(const struct perf_options *o, struct zcoll_comm *comm)
+static int measure_operations(const struct perf_options *o, struct zcoll_comm *comm,
+			      struct progress *progress)
 {
 	struct perf_buffers bufs = { 0 };
 	struct perf_report rep;
 	struct pattern pattern;
-	struct progress progress;
 	struct perf_case pc = { .opts = o, .comm = comm, .bufs = &bufs, .pattern = &pattern,
-				.progress = &progress };
-	int status, err;
+				.progress = progress };
+	int status;
 
-	progress_start(&progress, zcoll_comm_rank(comm) == 0);
-	zcoll_comm_set_flags(comm, o->flags);
 	status = perf_report_open(&rep, o, comm);
 	if (!status)
 		status = perf_buffers_init(&bufs, comm, o);
@@ -200,15 +211,20 @@ static int measure(const struct perf_options *o, struct zcoll_comm *comm)
 		status = perf_report_devices(&rep, comm);
 	if (!status)
 		status = sweep(&pc, &rep);
-	if (!status) {
-		status = perf_report_close(&rep);
-		/* the launcher ends all ranks when one fails: not before rank 0 has told why */
-		err = zcoll_barrier(comm);
-		if (err)
-			status = session_failed(comm, "end", err);
-	}
+	if (!status)
+		status = perf_end(comm, perf_report_close(&rep));
 	perf_buffers_free(&bufs, comm, o);
 	return status;
+}
+
+static int measure(const struct perf_options *o, struct zcoll_comm *comm)
+{
+	struct progress progress;
+
+	progress_start(&progress, zcoll_comm_rank(comm) == 0);
+	zcoll_comm_set_flags(comm, o->flags);
+	return o->mode == PERF_COST ? perf_cost(o, comm, &progress) :
+				      measure_operations(o, comm, &progress);
 }
 
 static int perf_rank(void *arg)
@@ -233,7 +249,7 @@ static int perf_rank(void *arg)
 
 enum {
 	OPT_UNREGISTERED = 256, OPT_DEADLINE, OPT_JSON, OPT_COLL, OPT_IN_PLACE,
-	OPT_REPRODUCIBLE, OPT_AGREED, OPT_FABRIC, OPT_COUNTERS,
+	OPT_REPRODUCIBLE, OPT_AGREED, OPT_FABRIC, OPT_COUNTERS, OPT_OVERLAP, OPT_COST,
 };
 
 static const struct option options[] = {
@@ -261,6 +277,8 @@ static const struct option options[] = {
 	{ "fabric", required_argument, NULL, OPT_FABRIC },
 	{ "counters", no_argument, NULL, OPT_COUNTERS },
 	{ "json", required_argument, NULL, OPT_JSON },
+	{ "overlap", no_argument, NULL, OPT_OVERLAP },
+	{ "cost", no_argument, NULL, OPT_COST },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -333,6 +351,14 @@ static int set_root(const char *text, uint64_t *root)
 	return usage("-r %s: neither a rank nor all", text);
 }
 
+static int set_mode(struct perf_options *o, enum perf_mode mode)
+{
+	if (o->mode != PERF_SWEEP && o->mode != mode)
+		return usage("--overlap and --cost: one of them at a time");
+	o->mode = mode;
+	return 0;
+}
+
 /* Options that say how, and take no value */
 static int set_flag(struct perf_options *o, int opt)
 {
@@ -352,6 +378,10 @@ static int set_flag(struct perf_options *o, int opt)
 	case OPT_UNREGISTERED:
 		o->unregistered = true;
 		return 0;
+	case OPT_OVERLAP:
+		return set_mode(o, PERF_OVERLAP);
+	case OPT_COST:
+		return set_mode(o, PERF_COST);
 	default:
 		return set_number(o, opt, optarg);
 	}
@@ -393,10 +423,57 @@ static int set_option(struct perf_options *o, int opt)
 	}
 }
 
+/* One small all-reduce; what would change that is refused */
+static int check_cost(const struct perf_options *o)
+{
+	if (o->collective != ZCOLL_ALLREDUCE || !o->op || !o->dtype)
+		return usage("--cost takes one all-reduce, of one type, with one operator");
+	if (o->unregistered || o->in_place || o->max_text || o->agg > 1)
+		return usage("--cost does not take --unregistered, --in-place, -e or -m");
+	if (o->min_bytes > PERF_COST_MAX_BYTES || o->min_bytes < zcoll_dtype_size(o->dtype))
+		return usage("--cost -b %s: from one element up to %u bytes", o->min_text,
+			     PERF_COST_MAX_BYTES);
+	return 0;
+}
+
+static int check_overlap(const struct perf_options *o)
+{
+	if (o->collective == ZCOLL_BARRIER || o->agg > 1)
+		return usage("--overlap takes one operation at a time, and no barrier");
+	return 0;
+}
+
+/* What depends on other options */
+static void set_defaults(struct perf_options *o)
+{
+	uint64_t bytes = o->mode == PERF_COST ? 8 : 32 << 20;
+
+	if (o->collective == ZCOLL_BARRIER) {
+		o->min_bytes = 0;
+		o->max_bytes = 0;
+		o->dtype = ZCOLL_INT8;
+		return;
+	}
+	if (!o->min_text)
+		o->min_bytes = bytes;
+	if (!o->max_text)
+		o->max_bytes = o->mode == PERF_COST ? o->min_bytes : bytes;
+}
+
+static const char *typed(const char *text)
+{
+	return text ? text : "32M (the default)";
+}
+
 static int check_options(const struct perf_options *o)
 {
+	if (o->mode == PERF_COST)
+		return check_cost(o);
+	if (o->mode == PERF_OVERLAP && check_overlap(o))
+		return STATUS_USAGE;
 	if (o->min_bytes > o->max_bytes)
-		return usage("-b %s is more than -e %s", o->min_text, o->max_text);
+		return usage("-b %s is more than -e %s", typed(o->min_text),
+			     typed(o->max_text));
 	if (!o->step_factor && !o->step_bytes)
 		return usage("-i 0: sizes would not grow");
 	if (o->ranks && (getenv("ZCOLL_RANK") || getenv("ZCOLL_SIZE")))
@@ -407,9 +484,7 @@ static int check_options(const struct perf_options *o)
 static int perf(int argc, char **argv)
 {
 	struct perf_options o = {
-		.min_bytes = 32 << 20, .max_bytes = 32 << 20, .step_bytes = 1 << 20,
-		.min_text = "32M (the default)", .max_text = "32M (the default)",
-		.iters = 20, .warmup = 5, .agg = 1, .check = 1,
+		.step_bytes = 1 << 20, .iters = 20, .warmup = 5, .agg = 1, .check = 1,
 		.average = AVERAGE_MEAN, .collective = ZCOLL_ALLREDUCE,
 		.op = ZCOLL_SUM, .dtype = ZCOLL_FP32,
 		.deadline_ns = SESSION_DEFAULT,
@@ -425,14 +500,10 @@ static int perf(int argc, char **argv)
 	}
 	if (optind < argc)
 		return usage("unexpected argument '%s'", argv[optind]);
+	set_defaults(&o);
 	status = check_options(&o);
 	if (status)
 		return status;
-	if (o.collective == ZCOLL_BARRIER) {
-		o.min_bytes = 0;
-		o.max_bytes = 0;
-		o.dtype = ZCOLL_INT8;
-	}
 	if (!o.ranks)
 		return perf_rank(&o);
 	job.nranks = (unsigned int)o.ranks;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR MIT */
 /*
  * What the parts of zcoll perf share: cmd_perf.c (options, the sweep), perf_measure.c
- * (one line of the table: timing), perf_check.c (data and checking), perf_counters.c (what the
- * kernel counts), perf_report.c (table and JSON).
+ * (one line of the table: timing), perf_overlap.c (one line of --overlap), perf_cost.c (all of
+ * --cost), perf_check.c (data and checking), perf_counters.c (what the kernel counts),
+ * perf_report.c (table), perf_json.c (JSON), perf_percentile.c (many times of a thing).
  *
  * Buffers are divided into *slots*. Each operation takes the next one, so that
  * operations in flight do not share memory, and that -R can keep data out of the
@@ -14,6 +15,7 @@
 #ifndef ZCOLL_PERF_H
 #define ZCOLL_PERF_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <zcoll.h>
@@ -25,10 +27,16 @@
 
 enum { AVERAGE_RANK0, AVERAGE_MEAN, AVERAGE_MIN, AVERAGE_MAX };
 
+/* What is measured: operations, calls while something is computed, or ways to call */
+enum perf_mode { PERF_SWEEP, PERF_OVERLAP, PERF_COST };
+
+#define PERF_COST_MAX_BYTES	1024	/* up to it any memory will do for mailboxes */
+
 struct perf_options {
+	enum perf_mode mode;
 	uint64_t min_bytes;
 	uint64_t max_bytes;
-	const char *min_text;	/* both as the user has typed them */
+	const char *min_text;	/* both as the user has typed them, or NULL */
 	const char *max_text;
 	uint64_t step_bytes;	/* if step_factor is 0 */
 	uint64_t step_factor;
@@ -122,7 +130,12 @@ int perf_buffers_init(struct perf_buffers *bufs, struct zcoll_comm *comm,
 		      const struct perf_options *opts);
 void perf_buffers_free(struct perf_buffers *bufs, struct zcoll_comm *comm,
 		       const struct perf_options *opts);
+void perf_divide(const struct perf_case *pc);
 int perf_measure(const struct perf_case *pc, bool in_place, struct perf_result *result);
+int perf_op_failed(const struct perf_case *pc, int err);
+
+/* Returns 0 or a negative errno */
+int perf_average(const struct perf_case *pc, double *value);
 
 /* ---- perf_check.c ---- */
 
@@ -137,16 +150,28 @@ uint64_t perf_count_wrong(const struct perf_case *pc, uint64_t iter, bool in_pla
 int perf_counters_begin(struct zcoll_comm *comm, struct perf_counters *counters);
 int perf_counters_end(struct zcoll_comm *comm, struct perf_counters *counters);
 
-/* ---- perf_report.c ---- */
+/* ---- perf_percentile.c ---- */
 
-struct json_t;
+double perf_percentile(double *values, size_t count, unsigned int percent);
+
+/* ---- perf_json.c ---- */
+
+struct perf_json {
+	FILE *file;		/* NULL: no JSON is written */
+	const char *path;
+	json_t *root, *rows;
+};
+
+int perf_json_open(struct perf_json *pj, const char *path, json_t *config);
+int perf_json_close(struct perf_json *pj);
+
+/* ---- perf_report.c ---- */
 
 /* Only rank 0 reports; on the others all calls do nothing */
 struct perf_report {
 	bool on;
-	FILE *json_file;
-	const char *json_path;
-	struct json_t *json, *rows;
+	enum perf_mode mode;
+	struct perf_json json;
 	double busbw_sum;
 	uint64_t results;
 	uint64_t wrong;
@@ -161,6 +186,18 @@ int perf_report_devices(struct perf_report *rep, struct zcoll_comm *comm);
 void perf_report_row(struct perf_report *rep, const struct perf_case *pc,
 		     const struct perf_result *out, const struct perf_result *in);
 int perf_report_close(struct perf_report *rep);
+int perf_end(struct zcoll_comm *comm, int status);
+void perf_print_fitting(double value, int width);
+
+/* ---- perf_overlap.c ---- */
+
+void perf_overlap_columns(void);
+int perf_overlap_row(const struct perf_case *pc, struct perf_report *rep);
+
+/* ---- perf_cost.c ---- */
+
+int perf_cost(const struct perf_options *opts, struct zcoll_comm *comm,
+	      struct progress *progress);
 
 /* The names of types in the table, those of nccl-tests */
 const char *perf_dtype_name(int dtype);

@@ -113,7 +113,8 @@ void perf_buffers_free(struct perf_buffers *bufs, struct zcoll_comm *comm,
 	buffer_free(comm, bufs->recv, bufs->len, opts->unregistered);
 }
 
-static void divide(const struct perf_case *pc)
+/* Divide the buffers into slots for the operations of this case */
+void perf_divide(const struct perf_case *pc)
 {
 	struct perf_buffers *bufs = pc->bufs;
 
@@ -123,7 +124,8 @@ static void divide(const struct perf_case *pc)
 
 /* ---- operations ---- */
 
-static int op_failed(const struct perf_case *pc, int err)
+/* Says which operation it was; returns STATUS_FAILED */
+int perf_op_failed(const struct perf_case *pc, int err)
 {
 	char what[80];
 
@@ -186,7 +188,8 @@ static int repeat(const struct perf_case *pc, uint64_t iters, bool in_place, con
 	return err;
 }
 
-static int average(const struct perf_case *pc, double *seconds)
+/* Over ranks, as -a says */
+int perf_average(const struct perf_case *pc, double *seconds)
 {
 	static const int ops[] = {
 		[AVERAGE_MEAN] = ZCOLL_AVG, [AVERAGE_MIN] = ZCOLL_MIN, [AVERAGE_MAX] = ZCOLL_MAX,
@@ -217,7 +220,7 @@ static int measure_time(const struct perf_case *pc, bool in_place, struct perf_r
 	result->seconds = (double)(now_ns() - start) / 1e9 / (double)result->ops;
 	if (!err)
 		err = perf_counters_end(pc->comm, &result->counters);
-	return err ? err : average(pc, &result->seconds);
+	return err ? err : perf_average(pc, &result->seconds);
 }
 
 /* ---- results ---- */
@@ -251,13 +254,13 @@ int perf_measure(const struct perf_case *pc, bool in_place, struct perf_result *
 {
 	int err;
 
-	divide(pc);
+	perf_divide(pc);
 	err = measure_time(pc, in_place, result);
 	if (!err)
 		err = check(pc, in_place, &result->wrong);
 	progress_end(pc->progress);
 	if (err)
-		return op_failed(pc, err);
+		return perf_op_failed(pc, err);
 	result->measured = true;
 	result->algbw = (double)perf_whole(pc) / 1e9 / result->seconds;
 	result->busbw = result->algbw * bus_share(pc->opts->collective, zcoll_comm_size(pc->comm));

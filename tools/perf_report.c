@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR MIT
 /*
  * zcoll perf: the table, in the format of nccl-tests so that its tools can read it,
- * and the same as JSON, with its keys. See perf.h.
+ * and the same as JSON, with its keys; head and foot of --overlap's, too. See perf.h.
  */
-#include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,28 +74,19 @@ static json_t *json_config(const struct perf_options *o, const struct zcoll_comm
 			 "registered", (int)!o->unregistered);
 }
 
-/* The file is opened first, so that a long run does not end without one */
 int perf_report_open(struct perf_report *rep, const struct perf_options *opts,
 		     struct zcoll_comm *comm)
 {
+	int status = 0;
+
 	memset(rep, 0, sizeof(*rep));
 	rep->on = zcoll_comm_rank(comm) == 0;
-	if (!rep->on)
-		return 0;
-	if (opts->json) {
-		rep->json_path = opts->json;
-		rep->json_file = fopen(opts->json, "we");
-		if (!rep->json_file)
-			return failed("%s: %s", opts->json, strerror(errno));
-		rep->rows = json_array();
-		rep->json = json_pack("{ss so so}", "version", zcoll_version(),
-				      "config", json_config(opts, comm),
-				      "results", rep->rows);
-		if (!rep->json)
-			return failed("out of memory");
-	}
-	print_head(opts);
-	return 0;
+	rep->mode = opts->mode;
+	if (rep->on && opts->json)
+		status = perf_json_open(&rep->json, opts->json, json_config(opts, comm));
+	if (rep->on && !status)
+		print_head(opts);
+	return status;
 }
 
 static void print_columns(void)
@@ -135,7 +125,10 @@ int perf_report_devices(struct perf_report *rep, struct zcoll_comm *comm)
 		for (i = 0; i < n; i++)
 			printf("#  Rank %2u Group %2d Pid %6d on %10s device %2d /dev/zcoll\n", i,
 			       0, (int)all[i].pid, all[i].host, zcoll_comm_node_of(comm, i));
-		print_columns();
+		if (rep->mode == PERF_OVERLAP)
+			perf_overlap_columns();
+		else
+			print_columns();
 		fflush(stdout);
 	}
 	free(all);
@@ -145,7 +138,7 @@ int perf_report_devices(struct perf_report *rep, struct zcoll_comm *comm)
 /* ---- rows ---- */
 
 /* As many decimals as fit @width, so that columns stay columns */
-static void print_fitting(double value, int width)
+void perf_print_fitting(double value, int width)
 {
 	double limit = 1;
 	int digits = 0;
@@ -168,9 +161,9 @@ static void print_result(const struct perf_result *r, bool checked)
 		printf("  %7s  %6s  %6s  %5s", "N/A", "N/A", "N/A", "N/A");
 		return;
 	}
-	print_fitting(r->seconds * 1e6, 7);
-	print_fitting(r->algbw, 6);
-	print_fitting(r->busbw, 6);
+	perf_print_fitting(r->seconds * 1e6, 7);
+	perf_print_fitting(r->algbw, 6);
+	perf_print_fitting(r->busbw, 6);
 	if (checked)
 		printf("  %5llu", (unsigned long long)r->wrong);
 	else
@@ -249,8 +242,8 @@ void perf_report_row(struct perf_report *rep, const struct perf_case *pc,
 	print_row_counters(pc, "out of place", out);
 	print_row_counters(pc, "in place", in);
 	fflush(stdout);
-	if (rep->rows)
-		json_array_append_new(rep->rows,
+	if (rep->json.file)
+		json_array_append_new(rep->json.rows,
 			json_pack("{sI sI ss ss si so so}", "size", (json_int_t)bytes,
 				  "count", (json_int_t)count,
 				  "type", perf_dtype_name(pc->dtype), "redop", op, "root", root,
@@ -260,22 +253,21 @@ void perf_report_row(struct perf_report *rep, const struct perf_case *pc,
 
 /* ---- foot ---- */
 
-static int write_json(struct perf_report *rep, double busbw)
+static void print_averages(const struct perf_report *rep, double busbw)
 {
-	int err = 0;
+	printf("# %-20s : %g\n", "Avg bus bandwidth", busbw);
+	print_counters("Counted", &rep->counters, rep->bytes, rep->ops);
+}
 
-	json_object_set_new(rep->json, "out_of_bounds",
+static int close_json(struct perf_report *rep, double busbw)
+{
+	json_object_set_new(rep->json.root, "out_of_bounds",
 			    json_pack("{sI sb}", "count", (json_int_t)rep->wrong,
 				      "okay", (int)!rep->wrong));
-	json_object_set_new(rep->json, "average_bus_bandwidth",
-			    json_pack("{sf}", "bandwidth", busbw));
-	if (json_dumpf(rep->json, rep->json_file, JSON_INDENT(2)) ||
-	    fputc('\n', rep->json_file) == EOF)
-		err = errno;
-	if (fclose(rep->json_file) && !err)
-		err = errno;
-	json_decref(rep->json);
-	return err ? failed("%s: %s", rep->json_path, strerror(err)) : 0;
+	if (rep->mode == PERF_SWEEP)
+		json_object_set_new(rep->json.root, "average_bus_bandwidth",
+				    json_pack("{sf}", "bandwidth", busbw));
+	return perf_json_close(&rep->json);
 }
 
 int perf_report_close(struct perf_report *rep)
@@ -287,11 +279,22 @@ int perf_report_close(struct perf_report *rep)
 		return status;
 	printf("# %-20s : %llu %s\n", "Out of bounds values", (unsigned long long)rep->wrong,
 	       rep->wrong ? "FAILED" : "OK");
-	printf("# %-20s : %g\n", "Avg bus bandwidth", busbw);
-	print_counters("Counted", &rep->counters, rep->bytes, rep->ops);
+	if (rep->mode == PERF_SWEEP)
+		print_averages(rep, busbw);
 	printf("#\n");
 	fflush(stdout);
-	if (rep->json && write_json(rep, busbw))
+	if (rep->json.file && close_json(rep, busbw))
 		status = STATUS_FAILED;
 	return status;
+}
+
+/*
+ * The end, with this status, of all ranks: the launcher ends all when one fails, so that is
+ * not before rank 0 has told why.
+ */
+int perf_end(struct zcoll_comm *comm, int status)
+{
+	int err = zcoll_barrier(comm);
+
+	return err ? session_failed(comm, "end", err) : status;
 }

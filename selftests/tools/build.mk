@@ -12,7 +12,7 @@ $(TOOLT)/parse_test: $(addprefix $(B)/tools/,parse.o rank.o msg.o)
 $(TOOLT)/sim_test: $(SIM_OBJS) $(B)/engine/libzcplan.a
 $(TOOLT)/sim_test.o: override CPPFLAGS += -Itools/sim -Ikmod/engine
 $(TOOLT)/npytool: $(B)/tools/pattern.o $(B)/tools/reference.o
-$(TOOLT_PROGS): LDLIBS = -lm -luring -ljansson -pthread -ldl
+$(TOOLT_PROGS): LDLIBS = $(LIB_LIBS)
 $(TOOLT_PROGS): %: %.o $(B)/lib/libzcoll.a
 	$(link)
 

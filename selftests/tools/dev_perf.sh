@@ -35,9 +35,9 @@ in_place_only() {
 
 # 2 ranks: two inputs are read for each byte of an all-reduce, one copy is made for a broadcast
 counted() {
-	run "$zcoll" perf -g 2 -b 64K -e 64K -n 10 --counters
+	ZCOLL_MAILBOX=0 run "$zcoll" perf -g 2 -b 64K -e 64K -n 10 --counters
 	right && grep -q '^# in place  *: copied 0.000, folded 2.000, RDMA 0.000, ' out || return 1
-	run "$zcoll" perf -g 2 --coll broadcast -b 64K -e 64K -n 10 --counters
+	ZCOLL_MAILBOX=0 run "$zcoll" perf -g 2 --coll broadcast -b 64K -e 64K -n 10 --counters
 	right && grep -q '^# in place  *: copied 1.000, folded 0.000, RDMA 0.000, ' out
 }
 
@@ -94,6 +94,46 @@ rank_missing() {
 	is 1 "$status" && said "2 of 3 ranks joined in 1 s, missing: 1"
 }
 
+# All ways but SQPOLL need nothing special; the counters prove who has done the operations
+cost() { # OPTION...
+	run "$zcoll" perf -g 2 --cost -n 2 -w 1 --json cost.json "$@"
+	is 0 "$status" && is "mailbox heap kernel kernel kernel kernel" "$(python3 -c '
+import json
+r = json.load(open("cost.json"))["results"]
+print(*(w.get("done_by", w.get("note")) for w in r[:6]))
+assert all(0 < w["least"] <= w["ns"] <= w["most"] and not w["nwrong"] for w in r[:6])
+assert [w["bytes"] for w in r].count(2048) == 1 and r[6]["way"] == "sqpoll"')"
+}
+
+# What was not done in mailboxes is not shown as if it had been
+cost_of_no_mailbox() {
+	ZCOLL_MAILBOX=0 run "$zcoll" perf -g 2 --cost -n 2 -w 1
+	is 0 "$status" && is 2 "$(grep -c '^  blocking call.* N/A  (done by the kernel)$' out)" &&
+		grep -qE '^  blocking ioctl  +8  .* kernel  +0$' out
+}
+
+# One CPU for the ranks and none for the kernel's threads
+cost_of_no_cpu() {
+	run "$zcoll" perf -g "$(($(nproc) / 2 + 1))" --cost -n 1 -w 0
+	is 0 "$status" && grep -q '^  io_uring, SQPOLL .* N/A  (needs two CPUs for each rank' out
+}
+
+overlap() {
+	run "$zcoll" perf -g 2 --overlap -b 64K -e 256K -f 4 -n 4 -w 2 --json overlap.json "$@"
+	is 0 "$status" && grep -q '^# Out of bounds values : 0 OK$' out &&
+		is "65536 262144" "$(awk '/^ +[0-9]/ { print $1 }' out | xargs)" &&
+		python3 -c '
+import json
+for r in json.load(open("overlap.json"))["results"]:
+    assert 0 <= r["overlap_percent"] <= 100 and r["wait_percent"] <= r["wait_percent_95"]
+    assert min(r[k] for k in ("pure", "compute", "in_flight", "start", "total")) > 0'
+}
+
+overlap_wrong_is_seen() {
+	run env LD_PRELOAD="$build/selftests/tools/spoil.so" "$zcoll" perf -g 2 --overlap -b 400 -e 400 -n 1 -d int32
+	is 1 "$status" && grep -q '^# Out of bounds values : 2 FAILED$' out
+}
+
 # Standard error of a command under `script` is a terminal
 progress() {
 	timeout 6 script -qefc "$zcoll perf -b 1M -e 1M -w 0 -c 0 -n 10000000" log >out 2>&1
@@ -144,6 +184,13 @@ t "--json to where no file can be is refused first" json_impossible
 t "wrong elements are counted, and the status is 1" wrong_is_seen
 t "ranks that call different operations: all are told" calls_differ
 t "a rank that does not join is named" rank_missing
+t "--cost: each way is done as it says" cost
+t "--cost of other types and sizes" cost -b 512 -d int8 -o max
+t "--cost does not call mailbox what is not" cost_of_no_mailbox
+t "--cost without a CPU for SQPOLL says so" cost_of_no_cpu
+t "--overlap" overlap
+t "--overlap of unregistered memory, all-gather" overlap --unregistered --coll allgather
+t "--overlap sees wrong elements" overlap_wrong_is_seen
 t "progress is shown on a terminal" progress
 t "info tells what the module can do" info_says
 t "info --json is JSON" info_json
