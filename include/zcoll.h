@@ -30,7 +30,7 @@
  * and $ZCOLL_NODE_ID beside it, if set. Nodes are numbered by their lowest ranks, those
  * without ranks (aggregators) follow. To make a communicator, ranks on several nodes
  * meet in an *exchange*: the *store*, a TCP port of rank 0 that is open until all are
- * there, or the PMIx server of the launcher. At the store both sides prove that they
+ * there, the PMIx server of the launcher, or what the caller has. At the store both sides prove that they
  * know the communicator's key; a key made of a name can be guessed, so where strangers
  * reach the port, set $ZCOLL_KEY to a random one. If any rank fails to join, all fail,
  * with its text. With PMIx, a program that uses MPI too must call MPI_Init() first.
@@ -66,6 +66,7 @@ struct zcoll_req;
 #define ZCOLL_EXCHANGE_NONE	0	/* all ranks are on this node */
 #define ZCOLL_EXCHANGE_STORE	1	/* by TCP, at a port that rank 0 listens at */
 #define ZCOLL_EXCHANGE_PMIX	2	/* by the launcher's PMIx server */
+#define ZCOLL_EXCHANGE_GATHER	3	/* by the caller, who can talk to the others already */
 
 /**
  * struct zcoll_attr - what a communicator is made of
@@ -90,6 +91,11 @@ struct zcoll_req;
  *	$ZCOLL_FABRIC, or else "rdma"
  * @aggregators: number of nodes without ranks, of zcoll_aggregator_create(); with
  *	ZCOLL_EXCHANGE_STORE
+ * @gather: with ZCOLL_EXCHANGE_GATHER a function that gives all ranks what each has, for
+ *	instance by MPI_Allgather(): @bytes bytes at @mine, into @all in the order of ranks.
+ *	Returns 0 or a negative errno, the same on all ranks. zcoll_comm_create() calls it
+ *	equally often on all ranks, and no time-out ends it
+ * @gather_arg: its first argument
  */
 struct zcoll_attr {
 	size_t size;
@@ -105,6 +111,8 @@ struct zcoll_attr {
 	const char *store;
 	const char *fabric;
 	unsigned int aggregators;
+	int (*gather)(void *arg, const void *mine, void *all, size_t bytes);
+	void *gather_arg;
 };
 
 /* ----------------------------------------------------- making communicators */
@@ -390,6 +398,12 @@ int zcoll_unregister(struct zcoll_comm *comm, void *addr);
  *
  * Page-aligned and filled with zeroes; 2 MiB-aligned and of huge pages, where the
  * system has them to give, from 2 MiB up.
+ *
+ * On one node the memory is one that the other ranks can read and write, too, so that blocking
+ * operations on it need no system call: the ranks reduce it themselves. They do so only in
+ * operations that all have called; after a failure one that was in the middle of one may
+ * write its outputs for a moment longer, until it notices. After fork() it is shared with
+ * the child. It is not part of core dumps.
  *
  * Return: the memory, freed by zcoll_free() or with the communicator; NULL with
  * errno set, and a text at zcoll_comm_error().

@@ -28,6 +28,8 @@ int zc_exchange_open(struct zc_exchange **out, const struct zcoll_attr *attr, un
 
 	if (attr->exchange == ZCOLL_EXCHANGE_PMIX)
 		ret = zc_pmix_open(&x, attr, me);
+	else if (attr->exchange == ZCOLL_EXCHANGE_GATHER)
+		ret = zc_gather_open(&x, attr, me);
 	else if (me)
 		ret = zc_store_call(&x, attr, me);
 	else

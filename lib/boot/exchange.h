@@ -9,8 +9,8 @@
  * too. A participant that fails says so in place of its next record, and then the
  * exchange has failed on all, with its error and text.
  *
- * There are two kinds: the *store*, which is rank 0 listening on a TCP port (store.h),
- * and the PMIx server of the launcher (pmix.c). No thread is made, and nothing is left
+ * There are three kinds: the *store*, which is rank 0 listening on a TCP port (store.h),
+ * the PMIx server of the launcher (pmix.c), and the caller's function (gather.c). No thread is made, and nothing is left
  * behind when the exchange is closed. All rounds together end in the time to join.
  */
 #ifndef LIBZCOLL_BOOT_EXCHANGE_H
@@ -76,6 +76,7 @@ void zc_missing_text(char *text, size_t len, const struct zc_exchange *x, const 
 int zc_store_serve(struct zc_exchange **x, const struct zcoll_attr *attr);
 int zc_store_call(struct zc_exchange **x, const struct zcoll_attr *attr, unsigned int me);
 int zc_pmix_open(struct zc_exchange **x, const struct zcoll_attr *attr, unsigned int me);
+int zc_gather_open(struct zc_exchange **x, const struct zcoll_attr *attr, unsigned int me);
 
 /* proof.c */
 void zc_key_name(uint8_t name[16], const uint8_t key[16]);

@@ -20,50 +20,43 @@ static int wait_for(int fd, short events, uint64_t end)
 	return ret ? 0 : -ETIMEDOUT;
 }
 
-int zc_send_all(int fd, const void *buf, size_t len, uint64_t end)
+/* Send (POLLOUT) or receive (POLLIN) what can be just now */
+static ssize_t move_some(int fd, void *buf, size_t len, short way)
 {
-	const char *at = buf;
+	return way == POLLOUT ? send(fd, buf, len, MSG_NOSIGNAL) : recv(fd, buf, len, 0);
+}
+
+static int move_all(int fd, char *at, size_t len, short way, uint64_t end)
+{
 	ssize_t n;
 	int ret;
 
 	while (len) {
-		n = send(fd, at, len, MSG_NOSIGNAL);
-		if (n < 0 && errno == EAGAIN) {
-			ret = wait_for(fd, POLLOUT, end);
-			if (ret)
-				return ret;
-		} else if (n < 0 && errno != EINTR) {
-			return -errno;
-		} else if (n > 0) {
+		n = move_some(fd, at, len, way);
+		if (n > 0) {
 			at += n;
 			len -= n;
+		} else if (!n) {
+			return -ECONNRESET;
+		} else if (errno == EAGAIN) {
+			ret = wait_for(fd, way, end);
+			if (ret)
+				return ret;
+		} else if (errno != EINTR) {
+			return -errno;
 		}
 	}
 	return 0;
 }
 
+int zc_send_all(int fd, const void *buf, size_t len, uint64_t end)
+{
+	return move_all(fd, (char *)buf, len, POLLOUT, end);
+}
+
 int zc_recv_all(int fd, void *buf, size_t len, uint64_t end)
 {
-	char *at = buf;
-	ssize_t n;
-	int ret;
-
-	while (len) {
-		n = recv(fd, at, len, 0);
-		if (!n)
-			return -ECONNRESET;
-		if (n < 0 && errno == EAGAIN) {
-			ret = wait_for(fd, POLLIN, end);
-			if (ret)
-				return ret;
-		} else if (n < 0 && errno != EINTR) {
-			return -errno;
-		} else if (n > 0) {
-			at += n;
-			len -= n;
-		}
-	}
-	return 0;
+	return move_all(fd, buf, len, POLLIN, end);
 }
 
 int zc_send_frame(int fd, struct frame *frame, uint32_t type, size_t len, uint64_t end)
