@@ -43,8 +43,8 @@ static const char *zc_call_bad_field(const struct zcoll_cmd *cmd)
 		return "deadline_ns";
 	if (cmd->extra)
 		return "extra";
-	if (cmd->__reserved)
-		return "__reserved";
+	if (cmd->ended > cmd->seq)
+		return "ended";
 	return NULL;
 }
 
@@ -67,12 +67,13 @@ static int zc_call_check(struct zc_rank *rank, struct zc_call *call, struct zc_t
 	int err;
 
 	if (rank->aggregates) {
-		zc_text_add(why, "node %u only aggregates: it calls nothing", rank->comm->node);
+		zc_text_add(why, "node %u only aggregates: it calls nothing",
+			    rank->comm->layout.node);
 		return -EINVAL;
 	}
 	if (rank->comm->net && !READ_ONCE(rank->comm->net->addresses)) {
 		zc_text_add(why, "ZCOLL_IOC_PEERS has not been called on node %u",
-			    rank->comm->node);
+			    rank->comm->layout.node);
 		return -ENOTCONN;
 	}
 	if (bad) {
@@ -182,7 +183,7 @@ static int zc_call_plan(struct zc_rank *rank, struct zc_call *call, struct zc_te
 		if (number)
 			zc_text_add(why, "no plan has number %u", number);
 		else
-			zc_text_add(why, "on %u nodes a plan must be named", comm->nodes);
+			zc_text_add(why, "on %u nodes a plan must be named", comm->layout.nodes);
 		return PTR_ERR(plan);
 	}
 	call->plan = plan;

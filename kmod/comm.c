@@ -55,6 +55,7 @@ void zc_comm_fail(struct zc_comm *comm, int error, const struct zc_text *text)
 		return;
 	memcpy(comm->text, text->buf, sizeof(comm->text));
 	WRITE_ONCE(comm->error, error);
+	zc_mailbox_tell(comm);
 	if (comm->engine)
 		zc_comm_end(comm);
 }
@@ -86,6 +87,7 @@ static void zc_comm_free(struct zc_comm *comm)
 	for (i = 0; i < ZC_WINDOW; i++)
 		zc_plan_put(comm, comm->ops[i].plan);
 	zc_plans_free(comm);
+	zc_mailbox_free(comm);
 	zc_comm_memory(comm, -(ssize_t)comm->kernel_bytes);
 	free_cpumask_var(comm->cpus);
 	kvfree(comm->engine);
@@ -93,10 +95,7 @@ static void zc_comm_free(struct zc_comm *comm)
 	kvfree(comm->addresses);
 	kvfree(comm->memories);
 	kvfree(comm->ranks);
-	kvfree(comm->map);
-	kvfree(comm->locals);
-	kvfree(comm->order);
-	kvfree(comm->begins);
+	zc_layout_free(&comm->layout);
 	kvfree(comm);
 	atomic_dec(&zc_totals.comms);
 }
@@ -125,25 +124,25 @@ void zc_comm_put(struct zc_comm *comm)
 /* Room for what goes by local index. Return: its bytes, 0: there is no memory. */
 static size_t zc_comm_tables(struct zc_comm *comm)
 {
-	u32 n = max(comm->nlocal, 1U);
+	u32 n = max(comm->layout.nlocal, 1U);
 	u32 i, places = n * 2 * ZC_WINDOW;
 	size_t bytes;
 
 	comm->ranks = kvcalloc(n, sizeof(*comm->ranks), GFP_KERNEL_ACCOUNT);
 	comm->addresses = kvcalloc(places, sizeof(*comm->addresses), GFP_KERNEL_ACCOUNT);
 	bytes = n * sizeof(*comm->ranks) + places * sizeof(*comm->addresses);
-	if (comm->nodes > 1) {
+	if (comm->layout.nodes > 1) {
 		comm->memories = kvcalloc(places, sizeof(*comm->memories), GFP_KERNEL_ACCOUNT);
 		bytes += places * sizeof(*comm->memories);
 	}
-	if (!comm->ranks || !comm->addresses || (comm->nodes > 1 && !comm->memories))
+	if (!comm->ranks || !comm->addresses || (comm->layout.nodes > 1 && !comm->memories))
 		return 0;
 	for (i = 0; i < ZC_WINDOW; i++) {
 		struct zc_op *op = &comm->ops[i];
 
 		op->src = (const void **)comm->addresses + 2 * i * n;
 		op->dst = comm->addresses + (2 * i + 1) * n;
-		if (comm->nodes > 1) {
+		if (comm->layout.nodes > 1) {
 			op->in = comm->memories + 2 * i * n;
 			op->out = comm->memories + (2 * i + 1) * n;
 		}
@@ -151,36 +150,19 @@ static size_t zc_comm_tables(struct zc_comm *comm)
 	return bytes;
 }
 
-/* Takes over the tables of @layout. Return: their bytes. */
-static size_t zc_comm_layout(struct zc_comm *comm, struct zc_layout *layout)
+static void zc_comm_init(struct zc_comm *comm, struct zc_joiner *joiner)
 {
-	size_t entries = max(layout->nlocal, 1U) + layout->nodes + 1;
-
-	comm->nlocal = layout->nlocal;
-	comm->nodes = layout->nodes;
-	comm->members = layout->members;
-	comm->node = layout->node;
-	comm->number = layout->number;
-	comm->blocks = layout->blocks;
-	swap(comm->map, layout->map);
-	swap(comm->locals, layout->locals);
-	swap(comm->order, layout->order);
-	swap(comm->begins, layout->begins);
-	entries += (comm->map ? comm->nranks : 0) + (comm->order ? comm->nranks : 0);
-	return entries * sizeof(u32);
-}
-
-static void zc_comm_init(struct zc_comm *comm, const struct zcoll_join *args)
-{
-	memcpy(comm->key, args->key, sizeof(comm->key));
+	memcpy(comm->key, joiner->args->key, sizeof(comm->key));
 	comm->uid = current_euid();
-	comm->nranks = args->nranks;
+	swap(comm->layout, joiner->layout);
+	strscpy(comm->fabric, joiner->fabric, sizeof(comm->fabric));
 	refcount_set(&comm->ref, 1);
 	spin_lock_init(&comm->lock);
 	zc_plans_init(comm);
 	init_waitqueue_head(&comm->waitq);
 	init_waitqueue_head(&comm->workq);
 	init_waitqueue_head(&comm->pollq);
+	init_waitqueue_head(&comm->bellq);
 	INIT_WORK(&comm->fail_work, zc_op_fail_fn);
 	INIT_DELAYED_WORK(&comm->watch_work, zc_watch_fn);
 	comm->watch_at = KTIME_MAX;
@@ -206,34 +188,32 @@ static size_t zc_comm_engine(struct zc_comm *comm)
 }
 
 /* Everything that a communicator has, but for the network's own */
-static int zc_comm_fill(struct zc_comm *comm, struct zc_layout *layout, struct zc_text *why)
+static int zc_comm_fill(struct zc_comm *comm, struct zc_text *why)
 {
-	size_t layouts = zc_comm_layout(comm, layout);
 	size_t tables = zc_comm_tables(comm), engine;
 	int err;
 
 	if (!tables || zc_tasks_init(comm))
 		goto no_memory;
-	if (comm->nodes > 1) {
-		err = zc_net_open(comm, layout->fabric, why);
+	if (comm->layout.nodes > 1) {
+		err = zc_net_open(comm, comm->fabric, why);
 		if (err)
 			return err;
 	}
 	engine = zc_comm_engine(comm);
 	if (!engine)
 		goto no_memory;
-	zc_comm_memory(comm, sizeof(*comm) + cpumask_size() + layouts + tables + engine +
-		       zc_tasks_size(comm));
+	zc_comm_memory(comm, sizeof(*comm) + cpumask_size() + zc_layout_size(&comm->layout) +
+		       tables + engine + zc_tasks_size(comm));
 	return 0;
 
 no_memory:
-	zc_text_add(why, "no kernel memory for a communicator of %u ranks", comm->nranks);
+	zc_text_add(why, "no kernel memory for a communicator of %u ranks", comm->layout.nranks);
 	return -ENOMEM;
 }
 
-/* Make a communicator, which takes over @layout's tables, or an ERR_PTR */
-static struct zc_comm *zc_comm_alloc(const struct zcoll_join *args, struct zc_layout *layout,
-				     struct zc_text *why)
+/* Make a communicator, which takes over the joiner's layout, or an ERR_PTR */
+static struct zc_comm *zc_comm_alloc(struct zc_joiner *joiner, struct zc_text *why)
 {
 	struct zc_comm *comm;
 	int err;
@@ -242,12 +222,12 @@ static struct zc_comm *zc_comm_alloc(const struct zcoll_join *args, struct zc_la
 	if (!comm || !zalloc_cpumask_var(&comm->cpus, GFP_KERNEL)) {
 		kvfree(comm);
 		zc_text_add(why, "no kernel memory for a communicator of %u ranks",
-			    args->nranks);
+			    joiner->args->nranks);
 		return ERR_PTR(-ENOMEM);
 	}
 	atomic_inc(&zc_totals.comms);
-	zc_comm_init(comm, args);
-	err = zc_comm_fill(comm, layout, why);
+	zc_comm_init(comm, joiner);
+	err = zc_comm_fill(comm, why);
 	if (!err)
 		return comm;
 	zc_comm_put(comm);
@@ -267,49 +247,58 @@ static u32 zc_map_difference(const u32 *a, const u32 *b, u32 n)
 }
 
 /* Do they speak of the same communicator? Under zc_comms_lock. */
-static int zc_comm_agrees(const struct zc_comm *comm, const struct zcoll_join *args,
-			  const struct zc_layout *layout, const u32 *map,
+static int zc_comm_agrees(const struct zc_layout *ours, const struct zc_layout *theirs, u32 rank,
 			  struct zc_text *why)
 {
 	u32 i;
 
-	if (comm->nodes == 1 && layout->nodes == 1) {
-		if (comm->nranks == args->nranks && comm->number == layout->number)
+	if (ours->nodes == 1 && theirs->nodes == 1) {
+		if (ours->nranks == theirs->nranks && ours->number == theirs->number)
 			return 0;
 		zc_text_add(why, "rank %u: calls for %u ranks on node %u, others for %u on node %u",
-			    args->rank, args->nranks, layout->number, comm->nranks,
-			    comm->number);
+			    rank, theirs->nranks, theirs->number, ours->nranks, ours->number);
 		return -EPROTO;
 	}
-	if (comm->nranks != args->nranks || comm->nodes != layout->nodes) {
+	if (ours->nranks != theirs->nranks || ours->nodes != theirs->nodes) {
 		zc_text_add(why, "rank %u: calls for %u ranks on %u nodes, others for %u on %u",
-			    args->rank, args->nranks, layout->nodes, comm->nranks, comm->nodes);
+			    rank, theirs->nranks, theirs->nodes, ours->nranks, ours->nodes);
 		return -EPROTO;
 	}
-	i = zc_map_difference(comm->map, map, comm->nranks);
-	if (i == comm->nranks)
+	i = zc_map_difference(ours->map, theirs->map, ours->nranks);
+	if (i == ours->nranks)
 		return 0;
-	zc_text_add(why, "rank %u: has rank %u on node %u, others have it on node %u", args->rank,
-		    i, map[i], comm->map[i]);
+	zc_text_add(why, "rank %u: has rank %u on node %u, others have it on node %u", rank, i,
+		    theirs->map[i], ours->map[i]);
+	return -EPROTO;
+}
+
+/* Other nodes may have other devices, but ranks of one share it. Under zc_comms_lock. */
+static int zc_comm_connects(const struct zc_comm *comm, const struct zc_joiner *joiner,
+			    struct zc_text *why)
+{
+	if (comm->layout.nodes == 1 || !strcmp(comm->fabric, joiner->fabric))
+		return 0;
+	zc_text_add(why, "rank %u: names fabric %.90s, others on node %u name %.90s",
+		    joiner->args->rank, joiner->fabric, comm->layout.node, comm->fabric);
 	return -EPROTO;
 }
 
 /* May the caller join, as this rank? Under zc_comms_lock. */
-static int zc_comm_admits(struct zc_comm *comm, const struct zcoll_join *args,
-			  const struct zc_layout *layout, struct zc_text *why)
+static int zc_comm_admits(struct zc_comm *comm, u32 rank, struct zc_text *why)
 {
+	u32 local = zc_layout_local(&comm->layout, rank);
 	int err = 0;
 
 	spin_lock(&comm->lock);
 	if (comm->error) {
 		zc_text_add(why, "%s", comm->text);
 		err = comm->error;
-	} else if (comm->nlocal ? comm->ranks[layout->local] : comm->aggregator) {
-		zc_text_add_who(why, comm, args->rank);
+	} else if (comm->layout.nlocal ? comm->ranks[local] : comm->aggregator) {
+		zc_text_add_who(why, comm, rank);
 		zc_text_add(why, " has joined already");
 		err = -EBUSY;
 	} else if (comm->nleft) {
-		zc_text_add_who(why, comm, args->rank);
+		zc_text_add_who(why, comm, rank);
 		zc_text_add(why, ": ");
 		zc_text_add_who(why, comm, comm->first_left);
 		zc_text_add(why, " has left the communicator already");
@@ -324,8 +313,7 @@ static int zc_comm_admits(struct zc_comm *comm, const struct zcoll_join *args,
  * same key must agree with the caller, too. Under zc_comms_lock.
  */
 static struct zc_comm *zc_comm_find(const struct zcoll_join *args,
-				    const struct zc_layout *layout, const u32 *map,
-				    struct zc_text *why)
+				    const struct zc_layout *layout, struct zc_text *why)
 {
 	struct zc_comm *comm, *found = NULL;
 	int err;
@@ -338,10 +326,10 @@ static struct zc_comm *zc_comm_find(const struct zcoll_join *args,
 				    args->rank);
 			return ERR_PTR(-EPERM);
 		}
-		err = zc_comm_agrees(comm, args, layout, map, why);
+		err = zc_comm_agrees(&comm->layout, layout, args->rank, why);
 		if (err)
 			return ERR_PTR(err);
-		if (comm->node == layout->node)
+		if (comm->layout.node == layout->node)
 			found = comm;
 	}
 	return found;
@@ -369,22 +357,22 @@ static bool zc_comm_allowed(struct zc_text *why)
 }
 
 /*
- * The communicator that @args name, with a reference, or @spare if there is none;
- * under zc_comms_lock. Return: NULL if there is neither.
+ * The communicator that @joiner names, with a reference, or @spare, which has the layout,
+ * if there is none; under zc_comms_lock. Return: NULL if there is neither.
  */
-static struct zc_comm *zc_comm_get(const struct zcoll_join *args,
+static struct zc_comm *zc_comm_get(const struct zc_joiner *joiner,
 				   const struct zc_layout *layout, struct zc_comm *spare,
 				   struct zc_text *why)
 {
-	const u32 *map = spare ? spare->map : layout->map;
 	struct zc_comm *comm;
 	int err;
 
-	comm = zc_comm_find(args, layout, map, why);
+	comm = zc_comm_find(joiner->args, layout, why);
 	if (IS_ERR(comm))
 		return comm;
 	if (comm) {
-		err = zc_comm_admits(comm, args, layout, why);
+		err = zc_comm_connects(comm, joiner, why) ?:
+		      zc_comm_admits(comm, joiner->args->rank, why);
 		if (err)
 			return ERR_PTR(err);
 		refcount_inc(&comm->ref);
@@ -424,8 +412,9 @@ static bool zc_comm_wants_worker(struct zc_comm *comm)
 /* The place of an endpoint in its communicator; under zc_comm.lock */
 static struct zc_rank **zc_comm_place(struct zc_comm *comm, const struct zc_rank *rank)
 {
-	return rank->aggregates ? &comm->aggregator :
-				  &comm->ranks[array_index_nospec(rank->local, comm->nlocal)];
+	if (rank->aggregates)
+		return &comm->aggregator;
+	return &comm->ranks[array_index_nospec(rank->local, comm->layout.nlocal)];
 }
 
 static void zc_comm_insert(struct zc_comm *comm, struct zc_rank *rank)
@@ -453,10 +442,9 @@ static void zc_comm_remove(struct zc_comm *comm, struct zc_rank *rank)
 }
 
 /**
- * zc_comm_enter - put an endpoint into the communicator that @args name
+ * zc_comm_enter - put an endpoint into the communicator that it names
  * @rank: the endpoint
- * @args: checked
- * @layout: who is where; a new communicator takes over its tables
+ * @joiner: what it says; a new communicator takes over the layout
  * @why: gets the text of a failure
  *
  * Other ranks see the endpoint from here on. Memory is allocated and the network opened
@@ -464,20 +452,19 @@ static void zc_comm_remove(struct zc_comm *comm, struct zc_rank *rank)
  *
  * Return: 0, or a negative errno.
  */
-int zc_comm_enter(struct zc_rank *rank, const struct zcoll_join *args,
-		  struct zc_layout *layout, struct zc_text *why)
+int zc_comm_enter(struct zc_rank *rank, struct zc_joiner *joiner, struct zc_text *why)
 {
 	struct zc_comm *comm, *spare = NULL;
 
 	mutex_lock(&zc_comms_lock);
-	comm = zc_comm_get(args, layout, NULL, why);
+	comm = zc_comm_get(joiner, &joiner->layout, NULL, why);
 	if (!comm) {
 		mutex_unlock(&zc_comms_lock);
-		spare = zc_comm_alloc(args, layout, why);
+		spare = zc_comm_alloc(joiner, why);
 		if (IS_ERR(spare))
 			return PTR_ERR(spare);
 		mutex_lock(&zc_comms_lock);
-		comm = zc_comm_get(args, layout, spare, why);
+		comm = zc_comm_get(joiner, &spare->layout, spare, why);
 	}
 	if (!IS_ERR(comm))
 		zc_comm_insert(comm, rank);

@@ -8,6 +8,8 @@
 #ifndef ZCOLL_COMPAT_H
 #define ZCOLL_COMPAT_H
 
+#include <linux/fs.h>
+#include <linux/mm.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/types.h>
@@ -111,6 +113,34 @@ static inline bool zc_compat_ring_dying(struct io_uring_cmd *ucmd)
 
 	return percpu_ref_is_dying(&request->ctx->refs);
 }
+#endif
+
+/* ---- mappings ---- */
+
+static inline void zc_compat_vm_flags(struct vm_area_struct *vma, unsigned long set,
+				      unsigned long clear)
+{
+#ifdef ZC_HAVE_VM_FLAGS
+	vm_flags_mod(vma, set, clear);
+#else
+	vma->vm_flags = (vma->vm_flags | set) & ~clear;
+#endif
+}
+
+static inline int zc_compat_mmap(struct file *file, struct vm_area_struct *vma)
+{
+#ifdef ZC_HAVE_VFS_MMAP
+	return vfs_mmap(file, vma);
+#else
+	return call_mmap(file, vma);
+#endif
+}
+
+/* Of shmem_file_setup(): memory is accounted when it is touched */
+#ifdef ZC_HAVE_VMA_FLAGS_T
+#define ZC_COMPAT_NORESERVE mk_vma_flags(VMA_NORESERVE_BIT)
+#else
+#define ZC_COMPAT_NORESERVE VM_NORESERVE
 #endif
 
 /* ---- RDMA ---- */

@@ -94,7 +94,7 @@ static u64 zc_desc_elements(const struct zc_comm *comm, const struct zc_desc *de
 	case ZC_BLOCK_AT_ROOT:
 		return rank == desc->root ? desc->count : 0;
 	case ZC_ALL_BLOCKS:
-		return comm->nranks * desc->count;
+		return comm->layout.nranks * desc->count;
 	default:
 		return 0;
 	}
@@ -128,7 +128,7 @@ static const char *zc_desc_bad_field(const struct zc_comm *comm, const struct zc
 		return "op";
 	if (desc->flags & ~ZCOLL_CMD_FLAGS)
 		return "flags";
-	if (coll->rooted ? desc->root >= comm->nranks : desc->root)
+	if (coll->rooted ? desc->root >= comm->layout.nranks : desc->root)
 		return "root";
 	if (barrier && desc->count)
 		return "count";
@@ -160,11 +160,15 @@ int zc_desc_check(const struct zc_comm *comm, const struct zc_desc *desc, struct
 			    zc_name(zc_op_names, ZCOLL_NR_OPS, desc->op));
 		return -EOPNOTSUPP;
 	}
-	/* Also where this rank has less: positions are counted over all ranks' blocks */
-	if (check_mul_overflow(desc->count, (u64)comm->nranks, &elements) ||
-	    check_mul_overflow(elements, (u64)max(zc_dtype_size(desc->dtype), 1U), &bytes)) {
+	/*
+	 * Also where this rank has less: positions are counted over all ranks' blocks. The top bit
+	 * stays free, so that lengths can be rounded up.
+	 */
+	if (check_mul_overflow(desc->count, (u64)comm->layout.nranks, &elements) ||
+	    check_mul_overflow(elements, (u64)max(zc_dtype_size(desc->dtype), 1U), &bytes) ||
+	    bytes > S64_MAX) {
 		zc_text_add(why, "count %llu is too large for %u ranks", desc->count,
-			    comm->nranks);
+			    comm->layout.nranks);
 		return -EOVERFLOW;
 	}
 	return 0;
@@ -175,16 +179,16 @@ static const char *zc_desc_irreproducible(const struct zc_comm *comm,
 					  const struct zc_desc *desc,
 					  const struct zcoll_plan *plan)
 {
-	if (comm->nodes == 1 || !zc_collective_reduces(desc->collective))
+	if (comm->layout.nodes == 1 || !zc_collective_reduces(desc->collective))
 		return NULL;
 	if (!(plan->flags & ZCOLL_PLAN_ORDERED))
 		return "it reduces in another order than the fixed tree";
-	if (!comm->blocks)
+	if (!comm->layout.blocks)
 		return "ranks do not lie on nodes in blocks of one power of two";
 	if (desc->dtype == ZCOLL_FP16 || desc->dtype == ZCOLL_BF16)
 		return "16-bit types are rounded at each node";
 	/* Plans count the nodes from the root's, and so goes their order */
-	if (desc->collective == ZCOLL_REDUCE && comm->map[desc->root])
+	if (desc->collective == ZCOLL_REDUCE && comm->layout.map[desc->root])
 		return "the root is not on node 0";
 	return NULL;
 }
@@ -215,7 +219,7 @@ int zc_desc_fits_plan(const struct zc_comm *comm, const struct zc_desc *desc,
 		zc_text_add(why, "not reproducible with plan %s: %s", table->name, not);
 		return -EOPNOTSUPP;
 	}
-	if ((desc->flags & ZCOLL_CMD_AGREED) && comm->nodes > 1 &&
+	if ((desc->flags & ZCOLL_CMD_AGREED) && comm->layout.nodes > 1 &&
 	    !(table->flags & ZCOLL_PLAN_AGREED)) {
 		zc_text_add(why, "an agreed verdict needs another plan: with %s, ",
 			    table->name);

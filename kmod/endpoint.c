@@ -169,9 +169,9 @@ static int zc_peers_set(struct zc_rank *rank, const struct zcoll_peers *args,
 		zc_text_add(why, "the communicator has one node");
 		return -ENOTCONN;
 	}
-	if (args->flags || args->nodes != comm->nodes) {
+	if (args->flags || args->nodes != comm->layout.nodes) {
 		zc_text_add(why, "unknown flags, or %u nodes, and the communicator has %u",
-			    args->nodes, comm->nodes);
+			    args->nodes, comm->layout.nodes);
 		return -EINVAL;
 	}
 	err = zc_rank_admits(rank, why);
@@ -260,8 +260,8 @@ static void zc_stats_net(const struct zc_comm *comm, struct zcoll_stats *args)
 {
 	const struct zc_net *net = comm->net;
 
-	args->nodes = comm->nodes;
-	args->node = comm->number;
+	args->nodes = comm->layout.nodes;
+	args->node = comm->layout.number;
 	args->bytes_written = net ? net->bytes_written : 0;
 	args->bytes_inline = net ? net->bytes_inline : 0;
 	args->messages = net ? net->messages : 0;
@@ -296,12 +296,25 @@ static int zc_ioctl_stats(void *priv, void *arg)
 	args->workers = atomic_read(&comm->nworkers);
 	args->__reserved = 0;
 	args->bytes_copied = atomic64_read(&comm->bytes_copied);
+	zc_mailbox_count(rank, args);
 	return 0;
 }
 
 static int zc_ioctl_status(void *priv, void *arg)
 {
 	return zc_status(priv, arg);
+}
+
+static int zc_ioctl_park(void *priv, void *arg)
+{
+	return zc_mailbox_park(priv, arg);
+}
+
+static int zc_ioctl_bell(void *priv, void *arg)
+{
+	struct zcoll_flags *args = arg;
+
+	return args->flags ? -EINVAL : zc_mailbox_bell(priv);
 }
 
 static const struct zc_ioctl zc_endpoint_ioctls[] = {
@@ -320,6 +333,8 @@ static const struct zc_ioctl zc_endpoint_ioctls[] = {
 	ZC_IOCTL(ZCOLL_IOC_STATS, zc_ioctl_stats, zcoll_stats, __reserved, 0),
 	ZC_IOCTL(ZCOLL_IOC_ADDRESS, zc_ioctl_address, zcoll_address, __reserved, ZC_OWNER),
 	ZC_IOCTL(ZCOLL_IOC_PEERS, zc_ioctl_peers, zcoll_peers, text, ZC_OWNER),
+	ZC_IOCTL(ZCOLL_IOC_PARK, zc_ioctl_park, zcoll_park, __reserved, ZC_OWNER),
+	ZC_IOCTL(ZCOLL_IOC_BELL, zc_ioctl_bell, zcoll_flags, flags, ZC_OWNER),
 };
 
 /* An operation's struct has one size, for rings carry it, and so its ioctl has no row */
@@ -352,11 +367,16 @@ static __poll_t zc_endpoint_poll(struct file *file, struct poll_table_struct *wa
 	__poll_t events = 0;
 
 	poll_wait(file, &comm->pollq, wait);
-	if (READ_ONCE(comm->njoined) == comm->nlocal)
+	if (READ_ONCE(comm->njoined) == comm->layout.nlocal)
 		events |= EPOLLIN | EPOLLRDNORM;
 	if (READ_ONCE(comm->error))
 		events |= EPOLLERR | EPOLLHUP;
 	return events;
+}
+
+static int zc_endpoint_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	return zc_mailbox_mmap(file->private_data, vma);
 }
 
 static int zc_endpoint_release(struct inode *inode, struct file *file)
@@ -371,6 +391,7 @@ const struct file_operations zc_endpoint_fops = {
 	.compat_ioctl = compat_ptr_ioctl,
 	.uring_cmd = zc_uring_cmd,
 	.poll = zc_endpoint_poll,
+	.mmap = zc_endpoint_mmap,
 	.release = zc_endpoint_release,
 	.llseek = noop_llseek,
 };

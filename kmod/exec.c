@@ -52,7 +52,7 @@ struct zc_exec {
 
 static void zc_exec_fold(struct zc_exec *x, zc_fold_fn loop, const void *const *src, u32 nsrc)
 {
-	loop(x->dst, src, x->ndst, nsrc, x->comm->nranks, x->stretch.user, x->stretch.count,
+	loop(x->dst, src, x->ndst, nsrc, x->comm->layout.nranks, x->stretch.user, x->stretch.count,
 	     x->op->stream);
 	x->folded += x->stretch.count * x->op->esize * nsrc;
 }
@@ -98,7 +98,7 @@ static void zc_exec_to_outputs(struct zc_exec *x)
 		break;
 	default:
 		x->dst = x->op->dst;
-		x->ndst = x->comm->nlocal;
+		x->ndst = x->comm->layout.nlocal;
 	}
 }
 
@@ -118,7 +118,7 @@ static void zc_exec_gather(struct zc_exec *x)
 	if (zc_place_alone(x->comm, x->op))
 		zc_exec_copy(x, zc_place_input(x->op, &x->stretch), 0);
 	else
-		zc_exec_fold(x, x->op->partial, x->op->src, x->comm->nlocal);
+		zc_exec_fold(x, x->op->partial, x->op->src, x->comm->layout.nlocal);
 }
 
 /*
@@ -128,7 +128,7 @@ static void zc_exec_gather(struct zc_exec *x)
  */
 static void zc_exec_first(struct zc_exec *x, zc_fold_fn loop, const void *received)
 {
-	u32 n = x->comm->nlocal, ndst = x->ndst;
+	u32 n = x->comm->layout.nlocal, ndst = x->ndst;
 	const void *src[ZC_EXEC_INPUTS + 1];
 
 	if (n <= ZC_EXEC_INPUTS && is_power_of_2(n)) {
@@ -188,9 +188,9 @@ static void zc_exec_fold_local(struct zc_exec *x)
 static bool zc_exec_finishes(const struct zc_comm *comm, const struct zc_op *op,
 			     const struct zc_action *action)
 {
-	if (!op->fold || (op->fold == op->partial && comm->members > 1))
+	if (!op->fold || (op->fold == op->partial && comm->layout.members > 1))
 		return false;
-	return op->desc.collective != ZCOLL_ALLREDUCE || action->peer >= comm->members;
+	return op->desc.collective != ZCOLL_ALLREDUCE || action->peer >= comm->layout.members;
 }
 
 static void zc_exec_deliver(struct zc_exec *x)
@@ -210,7 +210,7 @@ static void zc_exec_final(struct zc_exec *x)
 
 	zc_exec_to_outputs(x);
 	if (x->action->row->flags & ZCOLL_STEP_FIRST && zc_exec_reduces(x)) {
-		zc_exec_fold(x, x->op->fold, x->op->src, x->comm->nlocal);
+		zc_exec_fold(x, x->op->fold, x->op->src, x->comm->layout.nlocal);
 		return;
 	}
 	src = zc_exec_source(x, x->action->src);
@@ -310,7 +310,7 @@ bool zc_exec_is_void(struct zc_comm *comm, const struct zc_action *action)
 		/* Into the only output there is */
 		return action->slot == ZC_NONE && !zc_exec_finishes(comm, op, action) &&
 		       (op->desc.collective == ZCOLL_REDUCE ||
-			(op->outputs && comm->nlocal == 1 &&
+			(op->outputs && comm->layout.nlocal == 1 &&
 			 op->desc.collective != ZCOLL_REDUCE_SCATTER));
 	default:
 		return false;

@@ -3,17 +3,15 @@
  * Layouts: which rank is on which node.
  *
  * A rank that joins brings a map, the node of each rank. It is copied once, checked, and
- * turned into the tables that a communicator goes by (struct zc_comm): local ranks by
+ * turned into the tables that a communicator goes by (struct zc_layout): local ranks by
  * their index, how many ranks are on the nodes before one, and, unless the ranks lie node
  * by node anyway, their order by nodes. What a map takes is bounded, and charged to the
  * caller.
  */
-#include <linux/ctype.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/nospec.h>
 #include <linux/sched.h>
-#include <linux/string.h>
 #include <linux/uaccess.h>
 
 #include "zcoll.h"
@@ -27,6 +25,42 @@ void zc_layout_free(struct zc_layout *layout)
 	kvfree(layout->locals);
 	kvfree(layout->order);
 	kvfree(layout->begins);
+}
+
+/**
+ * zc_layout_size - memory of a layout's tables
+ * @layout: the layout
+ *
+ * Return: bytes.
+ */
+size_t zc_layout_size(const struct zc_layout *layout)
+{
+	size_t entries = max(layout->nlocal, 1U) + layout->nodes + 1;
+
+	entries += layout->map ? layout->nranks : 0;
+	entries += layout->order ? layout->nranks : 0;
+	return entries * sizeof(u32);
+}
+
+/**
+ * zc_layout_local - local index of a rank
+ * @layout: the layout
+ * @rank: the rank
+ *
+ * Return: its index, or 0 if it is not of this node.
+ */
+u32 zc_layout_local(const struct zc_layout *layout, u32 rank)
+{
+	u32 low = 0, high = layout->nlocal, mid;
+
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		if (layout->locals[mid] < rank)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < layout->nlocal && layout->locals[low] == rank ? low : 0;
 }
 
 static void zc_layout_give_way(u32 i)
@@ -48,24 +82,23 @@ static u32 *zc_layout_table(u32 n, const struct zcoll_join *args, struct zc_text
 static int zc_layout_copy(struct zc_layout *layout, const struct zcoll_join *args,
 			  struct zc_text *why)
 {
-	layout->map = zc_layout_table(args->nranks, args, why);
+	layout->map = zc_layout_table(layout->nranks, args, why);
 	if (!layout->map)
 		return -ENOMEM;
 	if (!args->node_map ||
 	    !copy_from_user(layout->map, u64_to_user_ptr(args->node_map),
-			    args->nranks * sizeof(*layout->map)))
+			    layout->nranks * sizeof(*layout->map)))
 		return 0;
 	zc_text_add(why, "rank %u: node map cannot be read", args->rank);
 	return -EFAULT;
 }
 
 /* Count ranks by node: of node i in begins[i + 1] */
-static int zc_layout_count(struct zc_layout *layout, const struct zcoll_join *args,
-			   struct zc_text *why)
+static int zc_layout_count(struct zc_layout *layout, struct zc_text *why)
 {
 	u32 i, node;
 
-	for (i = 0; i < args->nranks; i++) {
+	for (i = 0; i < layout->nranks; i++) {
 		node = layout->map[i];
 		if (node >= layout->nodes) {
 			zc_text_add(why, "rank %u is on node %u, but there are %u nodes", i, node,
@@ -113,15 +146,15 @@ static int zc_layout_sort(struct zc_layout *layout, const struct zcoll_join *arg
 {
 	u32 i, *begins = layout->begins;
 
-	for (i = 1; i < args->nranks && layout->map[i - 1] <= layout->map[i]; i++)
+	for (i = 1; i < layout->nranks && layout->map[i - 1] <= layout->map[i]; i++)
 		zc_layout_give_way(i);
-	if (i == args->nranks)
+	if (i == layout->nranks)
 		return 0;
 	layout->blocks = false;
-	layout->order = zc_layout_table(args->nranks, args, why);
+	layout->order = zc_layout_table(layout->nranks, args, why);
 	if (!layout->order)
 		return -ENOMEM;
-	for (i = 0; i < args->nranks; i++) {
+	for (i = 0; i < layout->nranks; i++) {
 		layout->order[begins[layout->map[i]]++] = i;
 		zc_layout_give_way(i);
 	}
@@ -140,7 +173,7 @@ static int zc_layout_locate(struct zc_layout *layout, const struct zcoll_join *a
 
 	layout->node = args->node;
 	if (!(args->flags & ZCOLL_JOIN_AGGREGATE)) {
-		layout->node = layout->map[array_index_nospec(args->rank, args->nranks)];
+		layout->node = layout->map[array_index_nospec(args->rank, layout->nranks)];
 	} else if (args->node < layout->members || args->node >= layout->nodes) {
 		zc_text_add(why, "node %u of %u is to aggregate only, ", args->node,
 			    layout->nodes);
@@ -152,21 +185,17 @@ static int zc_layout_locate(struct zc_layout *layout, const struct zcoll_join *a
 	layout->locals = zc_layout_table(max(layout->nlocal, 1U), args, why);
 	if (!layout->locals)
 		return -ENOMEM;
-	for (i = 0; i < layout->nlocal; i++) {
+	for (i = 0; i < layout->nlocal; i++)
 		layout->locals[i] = layout->order ? layout->order[begin + i] : begin + i;
-		if (layout->locals[i] == args->rank)
-			layout->local = i;
-	}
 	return 0;
 }
 
 /* All ranks must be on one node, which may have any number */
-static int zc_layout_one_node(struct zc_layout *layout, const struct zcoll_join *args,
-			      struct zc_text *why)
+static int zc_layout_one_node(struct zc_layout *layout, struct zc_text *why)
 {
 	u32 i, number = layout->map[0];
 
-	for (i = 0; i < args->nranks; i++) {
+	for (i = 0; i < layout->nranks; i++) {
 		if (layout->map[i] != number) {
 			zc_text_add(why, "rank 0 is on node %u, rank %u on node %u: ", number, i,
 				    layout->map[i]);
@@ -174,66 +203,6 @@ static int zc_layout_one_node(struct zc_layout *layout, const struct zcoll_join 
 			return -EINVAL;
 		}
 		layout->map[i] = 0;
-	}
-	return 0;
-}
-
-static int zc_layout_make(struct zc_layout *layout, const struct zcoll_join *args,
-			  struct zc_text *why)
-{
-	u32 number;
-	int err;
-
-	err = zc_layout_copy(layout, args, why);
-	number = err ? 0 : layout->map[0];
-	if (!err && !args->nodes)
-		err = zc_layout_one_node(layout, args, why);
-	if (err)
-		return err;
-	layout->nodes = max(args->nodes, 1U);
-	layout->begins = zc_layout_table(layout->nodes + 1, args, why);
-	if (!layout->begins)
-		return -ENOMEM;
-	err = zc_layout_count(layout, args, why);
-	if (!err)
-		err = zc_layout_sum(layout, why);
-	if (!err)
-		err = zc_layout_sort(layout, args, why);
-	if (!err)
-		err = zc_layout_locate(layout, args, why);
-	layout->number = layout->node;
-	if (layout->nodes > 1 || err)
-		return err;
-	/* One node needs no map */
-	kvfree(layout->map);
-	layout->map = NULL;
-	layout->number = number;
-	return 0;
-}
-
-static int zc_layout_fabric(struct zc_layout *layout, const struct zcoll_join *args,
-			    struct zc_text *why)
-{
-	u32 i;
-
-	if (!args->fabric && !args->fabric_len) {
-		strscpy(layout->fabric, "rdma", sizeof(layout->fabric));
-		return 0;
-	}
-	if (!args->fabric || !args->fabric_len || args->fabric_len >= sizeof(layout->fabric)) {
-		zc_text_add(why, "rank %u: a fabric has 1 to %zu bytes, not %u", args->rank,
-			    sizeof(layout->fabric) - 1, args->fabric_len);
-		return -EINVAL;
-	}
-	if (copy_from_user(layout->fabric, u64_to_user_ptr(args->fabric), args->fabric_len)) {
-		zc_text_add(why, "rank %u: fabric cannot be read", args->rank);
-		return -EFAULT;
-	}
-	for (i = 0; i < args->fabric_len; i++) {
-		if (isascii(layout->fabric[i]) && isgraph(layout->fabric[i]))
-			continue;
-		zc_text_add(why, "rank %u: byte %u of the fabric is not printable", args->rank, i);
-		return -EINVAL;
 	}
 	return 0;
 }
@@ -249,10 +218,33 @@ static int zc_layout_fabric(struct zc_layout *layout, const struct zcoll_join *a
 int zc_layout_read(struct zc_layout *layout, const struct zcoll_join *args,
 		   struct zc_text *why)
 {
+	u32 number;
 	int err;
 
-	err = zc_layout_fabric(layout, args, why);
+	layout->nranks = args->nranks;
+	err = zc_layout_copy(layout, args, why);
+	number = err ? 0 : layout->map[0];
+	if (!err && !args->nodes)
+		err = zc_layout_one_node(layout, why);
 	if (err)
 		return err;
-	return zc_layout_make(layout, args, why);
+	layout->nodes = max(args->nodes, 1U);
+	layout->begins = zc_layout_table(layout->nodes + 1, args, why);
+	if (!layout->begins)
+		return -ENOMEM;
+	err = zc_layout_count(layout, why);
+	if (!err)
+		err = zc_layout_sum(layout, why);
+	if (!err)
+		err = zc_layout_sort(layout, args, why);
+	if (!err)
+		err = zc_layout_locate(layout, args, why);
+	layout->number = layout->node;
+	if (layout->nodes > 1 || err)
+		return err;
+	/* One node needs no map */
+	kvfree(layout->map);
+	layout->map = NULL;
+	layout->number = number;
+	return 0;
 }

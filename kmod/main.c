@@ -24,7 +24,7 @@ static int zc_ioctl_info(void *priv, void *arg)
 {
 	struct zcoll_info info = {
 		.abi_version = ZCOLL_ABI_VERSION,
-		.features = ZCOLL_FEAT_URING,
+		.features = ZCOLL_FEAT_URING | ZCOLL_FEAT_MAILBOX,
 		.types = GENMASK_ULL(ZCOLL_NR_TYPES - 1, 1),
 		.ops = GENMASK_ULL(ZCOLL_NR_OPS - 1, 1),
 		.max_ranks = ZCOLL_MAX_RANKS,

@@ -47,12 +47,60 @@ static void zc_op_mismatch(struct zc_comm *comm, u64 seq, const struct zc_desc *
 	zc_comm_fail(comm, -EPROTO, &text);
 }
 
-/* Is this sequence number one that the rank may call now? */
-static int zc_op_admit(struct zc_rank *rank, u64 seq, u32 collective, struct zc_text *why)
+/* The window begins at the oldest operation that is not done */
+static void zc_op_advance(struct zc_comm *comm)
 {
-	const char *name = zc_collective_name(collective);
-	struct zc_comm *comm = rank->comm;
+	struct zc_op *op = zc_comm_op(comm, comm->base);
+
+	while (op->state == ZC_OP_DONE && op->seq == comm->base)
+		op = zc_comm_op(comm, ++comm->base);
+}
+
+/* Numbers leave room for what counts on from them: the window, and stamps of lines */
+#define ZC_MAX_ENDED	BIT_ULL(61)
+
+/*
+ * A rank says that its operations below @ended have ended. Nobody will call those of them that
+ * are not known here: they have ended in mailboxes, for which all ranks' lines were needed.
+ */
+static int zc_op_skip(struct zc_comm *comm, u64 ended, struct zc_text *why)
+{
+	u64 seq, end = min(ended, comm->base + ZC_WINDOW);
+
+	if (ended <= comm->base)
+		return 0;
+	if (comm->net) {
+		zc_text_add(why, "field ended: %llu, but on several nodes there are no mailboxes",
+			    ended);
+		return -EINVAL;
+	}
+	if (ended > ZC_MAX_ENDED) {
+		zc_text_add(why, "field ended: %llu, the limit is %llu", ended, ZC_MAX_ENDED);
+		return -EINVAL;
+	}
+	for (seq = comm->base; seq < end; seq++) {
+		const struct zc_op *op = zc_comm_op(comm, seq);
+
+		if (op->seq != seq || op->state == ZC_OP_FREE || op->state == ZC_OP_DONE)
+			continue;
+		zc_text_add(why, "field ended: %llu, but %s %llu is in flight", ended,
+			    zc_collective_name(op->desc.collective), seq);
+		return -EINVAL;
+	}
+	zc_engine_skip(comm->engine, ended);
+	comm->base = ended;
+	zc_op_advance(comm);
+	return 0;
+}
+
+/* Is this sequence number one that the rank may call now? */
+static int zc_op_admit(struct zc_rank *rank, const struct zc_call *call, struct zc_text *why)
+{
+	const char *name = zc_collective_name(call->desc.collective);
+	u64 seq = call->cmd.seq;
 	struct zc_sub *sub = zc_rank_sub(rank, seq);
+	struct zc_comm *comm = rank->comm;
+	int err;
 
 	if (comm->error)
 		return comm->error;
@@ -65,6 +113,9 @@ static int zc_op_admit(struct zc_rank *rank, u64 seq, u32 collective, struct zc_
 			      name, seq, comm->first_left);
 		return -ESHUTDOWN;
 	}
+	err = zc_op_skip(comm, call->cmd.ended, why);
+	if (err)
+		return err;
 	if (zc_rank_called(rank, seq) || seq < comm->base) {
 		zc_text_add(why, "rank %u has called %s %llu already; ", rank->rank, name, seq);
 		zc_text_add(why, "the oldest unfinished one is %llu", comm->base);
@@ -94,17 +145,10 @@ static void zc_op_open(struct zc_op *op, u64 seq, const struct zc_desc *desc,
 	op->result = 0;
 	op->arrived = 0;
 	op->inplace = 0;
-	op->bytes = 0;
 	op->desc = *desc;
 	op->deadline = KTIME_MAX;
 	op->plan = plan;
 	op->heard = false;
-}
-
-/* Are all its inputs and outputs little enough to be folded in the issue path? */
-bool zc_op_is_small(const struct zc_comm *comm, const struct zc_op *op)
-{
-	return op->bytes <= ZC_INLINE_BYTES;
 }
 
 /**
@@ -218,15 +262,6 @@ static struct zc_plan *zc_op_release(struct zc_comm *comm, struct zc_op *op)
 	return plan;
 }
 
-/* The window begins at the oldest operation that is not done */
-static void zc_op_advance(struct zc_comm *comm)
-{
-	struct zc_op *op = zc_comm_op(comm, comm->base);
-
-	while (op->state == ZC_OP_DONE && op->seq == comm->base)
-		op = zc_comm_op(comm, ++comm->base);
-}
-
 /**
  * zc_op_deliver - give the verdict of an operation to those who called it
  * @comm: the communicator, locked; it is unlocked meanwhile
@@ -244,7 +279,7 @@ void zc_op_deliver(struct zc_comm *comm, u64 seq, int result)
 	zc_op_advance(comm);
 	spin_unlock(&comm->lock);
 	zc_plan_put(comm, plan);
-	for (i = 0; i < comm->nlocal; i++)
+	for (i = 0; i < comm->layout.nlocal; i++)
 		zc_op_deliver_to(comm, i, seq, result);
 	wake_up_all(&comm->waitq);
 	/* Ranks that leave wait here */
@@ -311,10 +346,8 @@ static bool zc_op_enter(struct zc_rank *rank, struct zc_call *call, struct zc_op
 	op->dst[i] = zc_op_place(op->out ? &op->out[i] : NULL, sub->recv, cmd->recv_buf,
 				 cmd->recv);
 	op->inplace += call->inplace;
-	/* Pinned, all of it, so this does not wrap */
-	op->bytes += call->send_bytes + call->recv_bytes;
 	zc_op_set_deadline(rank, op, cmd->deadline_ns ?: rank->deadline_ns);
-	return ++op->arrived == comm->nlocal;
+	return ++op->arrived == comm->layout.nlocal;
 }
 
 /* Compare a call with what others have called; the first one opens the operation */
@@ -326,11 +359,11 @@ static int zc_op_meet(struct zc_comm *comm, struct zc_op *op, struct zc_call *ca
 	if (zc_op_called(op, seq)) {
 		if (!zc_desc_differs(&op->desc, desc))
 			return 0;
-		zc_op_mismatch(comm, seq, &op->desc, comm->node, desc, comm->node);
+		zc_op_mismatch(comm, seq, &op->desc, comm->layout.node, desc, comm->layout.node);
 		return -EPROTO;
 	}
 	if (op->heard && zc_desc_differs(&op->theirs, desc)) {
-		zc_op_mismatch(comm, seq, &op->theirs, op->heard_from, desc, comm->node);
+		zc_op_mismatch(comm, seq, &op->theirs, op->heard_from, desc, comm->layout.node);
 		return -EPROTO;
 	}
 	zc_op_open(op, seq, desc, call->plan);
@@ -359,7 +392,7 @@ int zc_op_submit(struct zc_rank *rank, struct zc_call *call, struct zc_text *why
 	int err;
 
 	spin_lock(&comm->lock);
-	err = zc_op_admit(rank, seq, call->desc.collective, why);
+	err = zc_op_admit(rank, call, why);
 	if (!err)
 		err = zc_op_meet(comm, op, call);
 	if (!err)
@@ -388,7 +421,7 @@ static struct zc_plan *zc_op_follow(struct zc_comm *comm, const struct zc_desc *
 	plan = zc_plan_get_by_id(comm, desc->plan);
 	if (!plan) {
 		zc_text_add(why, "the aggregator of node %u has not loaded plan %016llx",
-			    comm->node, desc->plan);
+			    comm->layout.node, desc->plan);
 		return ERR_PTR(-ENOENT);
 	}
 	err = zc_desc_fits_plan(comm, desc, plan, why);
@@ -443,8 +476,8 @@ void zc_op_described(struct zc_comm *comm, u32 node, u64 seq, const struct zc_de
 		/* Over already, or it never will be */
 	} else if (zc_op_called(op, seq)) {
 		if (zc_op_in_flight(op) && zc_desc_differs(&op->desc, desc))
-			zc_op_mismatch(comm, seq, &op->desc, comm->node, desc, node);
-	} else if (!comm->nlocal) {
+			zc_op_mismatch(comm, seq, &op->desc, comm->layout.node, desc, node);
+	} else if (!comm->layout.nlocal) {
 		calls = !comm->nleft;
 	} else if (!op->heard) {
 		op->heard = true;

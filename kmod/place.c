@@ -28,7 +28,7 @@ static bool zc_place_reads_inputs(const struct zcoll_step *step)
 static bool zc_place_by_block(const struct zc_comm *comm, const struct zc_op *op,
 			      const struct zcoll_step *step)
 {
-	if (comm->order)
+	if (comm->layout.order)
 		return true;
 	if (op->desc.collective == ZCOLL_ALLGATHER)
 		return zc_place_reads_inputs(step);
@@ -41,10 +41,10 @@ static void zc_stretch_block(const struct zc_comm *comm, const struct zc_op *op,
 {
 	u64 count = op->desc.count, within;
 	u32 block = div64_u64_rem(stretch->first, count, &within);
-	u32 rank = comm->order ? comm->order[block] : block;
+	u32 rank = comm->layout.order ? comm->layout.order[block] : block;
 
 	/* Of another node's block it means nothing */
-	stretch->local = block - comm->begins[comm->node];
+	stretch->local = block - comm->layout.begins[comm->layout.node];
 	stretch->within = within;
 	stretch->user = rank * count + within;
 	stretch->count = min(stretch->count, count - within);
@@ -142,7 +142,7 @@ void *zc_place_output(const struct zc_op *op, const struct zc_stretch *stretch)
 /* Is there one input of an element at most, which need not be folded with others? */
 bool zc_place_alone(const struct zc_comm *comm, const struct zc_op *op)
 {
-	return comm->nlocal <= 1 || !zc_collective_reduces(op->desc.collective);
+	return comm->layout.nlocal <= 1 || !zc_collective_reduces(op->desc.collective);
 }
 
 /* Where in the room a place is: @index as in struct zc_action */
@@ -417,10 +417,10 @@ void *zc_place_copy_out(struct zc_comm *comm, const struct zc_op *op,
 		if (folds) {
 			dst = zc_place_shift(op, to, 0, &stretch);
 			zc_compat_simd_begin();
-			op->partial(&dst, op->src, 1, comm->nlocal, 1, stretch.user,
+			op->partial(&dst, op->src, 1, comm->layout.nlocal, 1, stretch.user,
 				    stretch.count, false);
 			zc_compat_simd_end();
-			folded += bytes * comm->nlocal;
+			folded += bytes * comm->layout.nlocal;
 		} else {
 			memcpy(to, zc_place_source(comm, op, action, action->src, &stretch) +
 			       stretch.user * op->esize, bytes);

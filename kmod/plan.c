@@ -126,18 +126,18 @@ static int zc_plan_check_at(const struct zcoll_plan *image, u32 node, struct zc_
 static int zc_plan_runs_here(const struct zc_comm *comm, const struct zcoll_plan *image,
 			     struct zc_text *text)
 {
-	if (image->nodes != comm->nodes) {
+	if (image->nodes != comm->layout.nodes) {
 		zc_text_add(text, "it is for %u nodes, the communicator has %u", image->nodes,
-			    comm->nodes);
+			    comm->layout.nodes);
 		return -ENXIO;
 	}
-	if (image->members != comm->members) {
+	if (image->members != comm->layout.members) {
 		zc_text_add(text, "it is for %u nodes with ranks, the communicator has %u",
-			    image->members, comm->members);
+			    image->members, comm->layout.members);
 		return -ENXIO;
 	}
 	/* Such a plan has nothing but a FINAL of the local inputs */
-	if (comm->nodes == 1 && (image->nsteps > 1 || image->segments > 1)) {
+	if (comm->layout.nodes == 1 && (image->nsteps > 1 || image->segments > 1)) {
 		zc_text_add(text, "on one node, only plans of one step and one segment run");
 		return -EOPNOTSUPP;
 	}
@@ -170,7 +170,7 @@ static int zc_plan_check_image(const struct zc_comm *comm, const struct zcoll_pl
 			    image->nodes);
 		return -EINVAL;
 	}
-	return zc_plan_check_at(image, runs ? comm->node : args->node, text);
+	return zc_plan_check_at(image, runs ? comm->layout.node : args->node, text);
 }
 
 /* Takes over @image, also if there is no memory */
@@ -194,12 +194,12 @@ static struct zc_plan *zc_plan_make(struct zcoll_plan *image)
 /* Where the root matters: remember for which numbers of this node it has been checked */
 static int zc_plan_track(const struct zc_comm *comm, struct zc_plan *plan)
 {
-	if (comm->nodes == 1 || !zc_collective_rooted(plan->prog.plan->collective))
+	if (comm->layout.nodes == 1 || !zc_collective_rooted(plan->prog.plan->collective))
 		return 0;
-	plan->checked = bitmap_zalloc(comm->nodes, GFP_KERNEL_ACCOUNT);
+	plan->checked = bitmap_zalloc(comm->layout.nodes, GFP_KERNEL_ACCOUNT);
 	if (!plan->checked)
 		return -ENOMEM;
-	set_bit(comm->node, plan->checked);
+	set_bit(comm->layout.node, plan->checked);
 	return 0;
 }
 
@@ -231,7 +231,7 @@ struct zc_plan *zc_plan_get(struct zc_comm *comm, u32 number, u32 collective)
 	struct zc_plan *plan;
 
 	if (!number)
-		return comm->nodes > 1 ? ERR_PTR(-EINVAL) : zc_plans_local[collective];
+		return comm->layout.nodes > 1 ? ERR_PTR(-EINVAL) : zc_plans_local[collective];
 	xa_lock(&comm->plans);
 	plan = xa_load(&comm->plans, number);
 	if (plan)
@@ -280,7 +280,7 @@ int zc_plan_check_root(struct zc_comm *comm, struct zc_plan *plan, u32 root,
 
 	if (!plan->checked)
 		return 0;
-	v = zc_plan_number(image, comm->map[root], comm->node);
+	v = zc_plan_number(image, comm->layout.map[root], comm->layout.node);
 	if (test_bit(v, plan->checked))
 		return 0;
 	zc_text_add(why, "plan %s with root %u: ", image->name, root);

@@ -27,23 +27,8 @@ MODULE_PARM_DESC(stream_bytes, "operations that read and write more than this ma
 /* The node that has the root; 0 where there is none */
 u32 zc_place_root(const struct zc_comm *comm, const struct zc_op *op)
 {
-	return comm->map && zc_collective_rooted(op->desc.collective) ?
-	       comm->map[op->desc.root] : 0;
-}
-
-/* Local index of a rank of this node; 0 if it is not of this node */
-static u32 zc_place_local(const struct zc_comm *comm, u32 rank)
-{
-	u32 low = 0, high = comm->nlocal, mid;
-
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (comm->locals[mid] < rank)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < comm->nlocal && comm->locals[low] == rank ? low : 0;
+	return comm->layout.map && zc_collective_rooted(op->desc.collective) ?
+	       comm->layout.map[op->desc.root] : 0;
 }
 
 /* The loops, and how many elements one run of them takes */
@@ -52,7 +37,8 @@ static void zc_place_loops(const struct zc_comm *comm, struct zc_op *op)
 	bool reduces = zc_collective_reduces(op->desc.collective);
 	bool one_output = op->desc.collective == ZCOLL_REDUCE ||
 			  op->desc.collective == ZCOLL_REDUCE_SCATTER;
-	u32 inputs = reduces ? comm->nlocal : 1, outputs = one_output ? 1 : comm->nlocal;
+	u32 nlocal = comm->layout.nlocal;
+	u32 inputs = reduces ? nlocal : 1, outputs = one_output ? 1 : nlocal;
 	u64 bytes;
 
 	op->copy = zc_isa_fold(ZCOLL_UINT8, ZCOLL_SUM);
@@ -78,13 +64,13 @@ static void zc_place_numbers(const struct zc_comm *comm, struct zc_op *op)
 	bool rooted = zc_collective_rooted(op->desc.collective);
 
 	op->esize = max(zc_dtype_size(op->desc.dtype), 1U);
-	op->elements = op->desc.count * (zc_place_blocks(op) ? comm->nranks : 1);
+	op->elements = op->desc.count * (zc_place_blocks(op) ? comm->layout.nranks : 1);
 	op->geo = (struct zc_geometry) { .count = op->elements };
 	op->slice = max(op->elements, 1ULL);
 	op->eager = 0;
-	op->v = zc_plan_number(plan, zc_place_root(comm, op), comm->node);
+	op->v = zc_plan_number(plan, zc_place_root(comm, op), comm->layout.node);
 	op->outputs = zc_plan_has_outputs(plan, op->v);
-	op->lead = rooted ? zc_place_local(comm, op->desc.root) : 0;
+	op->lead = rooted ? zc_layout_local(&comm->layout, op->desc.root) : 0;
 	op->room = NULL;
 	zc_place_loops(comm, op);
 }
@@ -92,10 +78,10 @@ static void zc_place_numbers(const struct zc_comm *comm, struct zc_op *op)
 /* Have all nodes equally many ranks? Then segments are even. */
 static bool zc_place_even(const struct zc_comm *comm)
 {
-	u32 i, each = comm->begins[1];
+	u32 i, each = comm->layout.begins[1];
 
-	for (i = 1; i < comm->members; i++)
-		if (comm->begins[i + 1] - comm->begins[i] != each)
+	for (i = 1; i < comm->layout.members; i++)
+		if (comm->layout.begins[i + 1] - comm->layout.begins[i] != each)
 			return false;
 	return true;
 }
@@ -107,15 +93,15 @@ static int zc_place_starts(const struct zc_comm *comm, struct zc_op *op, struct 
 
 	/* Kept for the next operation in this place of the window */
 	if (!op->starts)
-		op->starts = kvmalloc_array(comm->members + 1, sizeof(*op->starts),
+		op->starts = kvmalloc_array(comm->layout.members + 1, sizeof(*op->starts),
 					    GFP_KERNEL_ACCOUNT);
 	if (!op->starts) {
 		zc_text_add(why, "no kernel memory for where the blocks of %u nodes begin",
-			    comm->members);
+			    comm->layout.members);
 		return -ENOMEM;
 	}
-	for (i = 0; i <= comm->members; i++)
-		op->starts[i] = comm->begins[i] * op->desc.count;
+	for (i = 0; i <= comm->layout.members; i++)
+		op->starts[i] = comm->layout.begins[i] * op->desc.count;
 	op->geo.starts = op->starts;
 	return 0;
 }

@@ -15,11 +15,13 @@
  * torn down.
  */
 #include <linux/anon_inodes.h>
+#include <linux/ctype.h>
 #include <linux/err.h>
 #include <linux/file.h>
 #include <linux/pid.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/uaccess.h>
 
 #include "net/net.h"
@@ -59,6 +61,9 @@ static void zc_rank_leaves(struct zc_rank *rank)
 	rank->left = true;
 	if (!rank->comm->nleft++)
 		rank->comm->first_left = rank->rank;
+	if (rank->rank < ZCOLL_MAILBOX_RANKS)
+		rank->comm->gone |= BIT_ULL(rank->rank);
+	zc_mailbox_tell(rank->comm);
 }
 
 /*
@@ -156,8 +161,9 @@ void zc_rank_release(struct zc_rank *rank)
 }
 
 /* Make an endpoint for the current process */
-static struct zc_rank *zc_rank_make(const struct zcoll_join *args, struct zc_text *why)
+static struct zc_rank *zc_rank_make(const struct zc_joiner *joiner, struct zc_text *why)
 {
+	const struct zcoll_join *args = joiner->args;
 	struct zc_rank *rank;
 	int err;
 
@@ -168,6 +174,8 @@ static struct zc_rank *zc_rank_make(const struct zcoll_join *args, struct zc_tex
 	}
 	atomic_inc(&zc_totals.ranks);
 	rank->rank = args->rank;
+	rank->local = zc_layout_local(&joiner->layout, args->rank);
+	rank->aggregates = !joiner->layout.nlocal;
 	rank->deadline_ns = args->deadline_ns;
 	rank->pid = get_pid(task_tgid(current));
 	rank->notifier.ops = &zc_rank_notifier_ops;
@@ -224,32 +232,58 @@ static int zc_join_check(const struct zcoll_join *args, struct zc_text *why)
 	return 0;
 }
 
-/* Make an endpoint and its file, and let it enter; the file is the caller's */
-static struct file *zc_rank_join(const struct zcoll_join *args, struct zc_layout *layout,
-				 struct zc_text *why)
+/* What the nodes are to be connected by; RDMA if nothing is said */
+static int zc_join_fabric(struct zc_joiner *joiner, struct zc_text *why)
 {
+	const struct zcoll_join *args = joiner->args;
+	u32 i;
+
+	if (!args->fabric && !args->fabric_len) {
+		strscpy(joiner->fabric, "rdma", sizeof(joiner->fabric));
+		return 0;
+	}
+	if (!args->fabric || !args->fabric_len || args->fabric_len >= sizeof(joiner->fabric)) {
+		zc_text_add(why, "rank %u: a fabric has 1 to %zu bytes, not %u", args->rank,
+			    sizeof(joiner->fabric) - 1, args->fabric_len);
+		return -EINVAL;
+	}
+	if (copy_from_user(joiner->fabric, u64_to_user_ptr(args->fabric), args->fabric_len)) {
+		zc_text_add(why, "rank %u: fabric cannot be read", args->rank);
+		return -EFAULT;
+	}
+	for (i = 0; i < args->fabric_len; i++) {
+		if (isascii(joiner->fabric[i]) && isgraph(joiner->fabric[i]))
+			continue;
+		zc_text_add(why, "rank %u: byte %u of the fabric is not printable", args->rank, i);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Make an endpoint and its file, and let it enter; the file is the caller's */
+static struct file *zc_rank_join(struct zc_joiner *joiner, struct zc_text *why)
+{
+	const u32 number = joiner->args->rank;
 	struct zc_rank *rank;
 	struct file *file;
 	int err;
 
-	rank = zc_rank_make(args, why);
+	rank = zc_rank_make(joiner, why);
 	if (IS_ERR(rank))
 		return ERR_CAST(rank);
-	rank->local = layout->local;
-	rank->aggregates = !layout->nlocal;
 	file = anon_inode_getfile("[zcoll]", &zc_endpoint_fops, rank, O_RDWR);
 	if (IS_ERR(file)) {
-		zc_text_add(why, "rank %u: no kernel memory for a file", args->rank);
+		zc_text_add(why, "rank %u: no kernel memory for a file", number);
 		zc_rank_destroy(rank);
 		return file;
 	}
 	/* The file owns the endpoint from here on */
-	err = zc_comm_enter(rank, args, layout, why);
+	err = zc_comm_enter(rank, joiner, why);
 	if (err)
 		goto out_file;
 	err = rank->worker_wanted ? zc_worker_start(rank) : 0;
 	if (err) {
-		zc_text_add(why, "rank %u: no kernel thread for it", args->rank);
+		zc_text_add(why, "rank %u: no kernel thread for it", number);
 		zc_comm_unenter(rank);
 		goto out_file;
 	}
@@ -260,19 +294,18 @@ out_file:
 	return ERR_PTR(err);
 }
 
-/* With the layout read. Return: as zc_join() */
-static int zc_join_as(const struct zcoll_join *args, struct zc_layout *layout,
-		      struct zc_text *why)
+/* With layout and fabric read. Return: as zc_join() */
+static int zc_join_as(struct zc_joiner *joiner, struct zc_text *why)
 {
 	struct file *file;
 	int fd;
 
 	fd = get_unused_fd_flags(O_CLOEXEC);
 	if (fd < 0) {
-		zc_text_add(why, "rank %u: no file descriptor left", args->rank);
+		zc_text_add(why, "rank %u: no file descriptor left", joiner->args->rank);
 		return fd;
 	}
-	file = zc_rank_join(args, layout, why);
+	file = zc_rank_join(joiner, why);
 	if (IS_ERR(file)) {
 		put_unused_fd(fd);
 		return PTR_ERR(file);
@@ -290,17 +323,18 @@ static int zc_join_as(const struct zcoll_join *args, struct zc_layout *layout,
  */
 int zc_join(const struct zcoll_join *args, struct zc_text *why)
 {
-	struct zc_layout layout = {};
+	struct zc_joiner joiner = { .args = args };
 	int ret;
 
 	ret = zc_join_check(args, why);
-	if (ret)
-		return ret;
-	ret = zc_layout_read(&layout, args, why);
 	if (!ret)
-		ret = zc_join_as(args, &layout, why);
-	/* What a new communicator has not taken */
-	zc_layout_free(&layout);
+		ret = zc_join_fabric(&joiner, why);
+	if (!ret)
+		ret = zc_layout_read(&joiner.layout, args, why);
+	if (!ret)
+		ret = zc_join_as(&joiner, why);
+	/* What no new communicator has taken */
+	zc_layout_free(&joiner.layout);
 	return ret;
 }
 
@@ -318,7 +352,7 @@ int zc_rank_admits(struct zc_rank *rank, struct zc_text *why)
 
 	spin_lock(&comm->lock);
 	if (comm->error) {
-		zc_text_add(why, "%s", comm->text);
+		zc_text_add(why, "the communicator has been revoked: %s", comm->text);
 		err = comm->error;
 	} else if (rank->left) {
 		zc_text_add(why, "it has left the communicator");

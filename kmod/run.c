@@ -59,26 +59,26 @@ static void zc_run_blame(struct zc_comm *comm, int error, u32 node)
 	case -EPROTO:
 		zc_comm_failf(comm, error,
 			      "node %u: what node %u sends does not fit the operations called here, from %llu on",
-			      comm->node, node, seq);
+			      comm->layout.node, node, seq);
 		break;
 	case -EHOSTDOWN:
 		zc_comm_failf(comm, error,
 			      "node %u: operation %llu: node %u does not answer (time-out, module parameter heartbeat_ms: %llu ms)",
-			      comm->node, seq, node,
+			      comm->layout.node, seq, node,
 			      div_u64(comm->net->config.timeout_ns, NSEC_PER_MSEC));
 		break;
 	case -ESHUTDOWN:
 		zc_comm_failf(comm, error, "node %u: operation %llu: node %u has left",
-			      comm->node, seq, node);
+			      comm->layout.node, seq, node);
 		break;
 	case -ENOSPC:
 		zc_comm_failf(comm, error,
 			      "node %u: node %u is one more than this node may have to do with",
-			      comm->node, node);
+			      comm->layout.node, node);
 		break;
 	default:
 		zc_comm_failf(comm, error, "node %u: node %u has given up, with error %d",
-			      comm->node, node, error);
+			      comm->layout.node, node, error);
 	}
 }
 
@@ -101,7 +101,7 @@ void zc_run_check(struct zc_comm *comm)
 		zc_run_blame(comm, error, node);
 	else
 		zc_comm_failf(comm, error, "node %u: operation %llu does not fit what others call",
-			      comm->node, comm->base);
+			      comm->layout.node, comm->base);
 }
 
 /* An action with a unit is carried out, or never will be. Under zc_comm.lock. */

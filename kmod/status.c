@@ -10,33 +10,57 @@
 
 #include "net/net.h"
 
-static bool zc_state_missing(struct zc_comm *comm, const struct zcoll_status *args, u32 i)
+/*
+ * Who has called an operation may have said so in its mailbox, and the kernel does not know more
+ * of it. Return: so it is. Context: may sleep.
+ */
+static bool zc_status_mail(struct zc_comm *comm, struct zcoll_status *args, struct zc_text *text)
 {
-	struct zc_rank *rank = comm->ranks[i];
+	u32 n;
 
-	if (args->flags & ZCOLL_STATUS_COMM)
-		return !rank;
-	return !rank || !zc_rank_called(rank, args->seq);
+	if (args->flags & ZCOLL_STATUS_COMM || args->state != ZCOLL_STATE_NONE || text->len)
+		return false;
+	n = zc_mailbox_callers(comm, args->seq);
+	if (!n || n == comm->layout.nranks)
+		return false;
+	args->state = ZCOLL_STATE_WAITING;
+	args->arrived = n;
+	zc_text_add(text, "operation %llu: ", args->seq);
+	zc_text_add_share(text, comm, n);
+	zc_text_add(text, " have called; missing: ");
+	zc_mailbox_add_missing(text, comm, args->seq);
+	return true;
+}
+
+static bool zc_state_missing(struct zc_comm *comm, const struct zcoll_status *args, bool mail,
+			     u32 i)
+{
+	struct zc_rank *rank;
+	bool missing;
+
+	if (mail)
+		return !zc_mailbox_called(comm, i, args->seq);
+	spin_lock(&comm->lock);
+	rank = comm->ranks[i];
+	missing = !rank || !(args->flags & ZCOLL_STATUS_COMM || zc_rank_called(rank, args->seq));
+	spin_unlock(&comm->lock);
+	return missing;
 }
 
 /*
  * Rank by rank, with the lock dropped for each: what is written is what each rank
  * was when it was looked at.
  */
-static int zc_status_missing(struct zc_comm *comm, const struct zcoll_status *args)
+static int zc_status_missing(struct zc_comm *comm, const struct zcoll_status *args, bool mail)
 {
 	u32 __user *to = u64_to_user_ptr(args->missing);
 	u32 i, n = 0;
 
 	if (!args->missing || args->state != ZCOLL_STATE_WAITING)
 		return 0;
-	for (i = 0; i < comm->nlocal && n < args->missing_len; i++) {
-		bool missing;
-
-		spin_lock(&comm->lock);
-		missing = zc_state_missing(comm, args, i);
-		spin_unlock(&comm->lock);
-		if (missing && put_user(comm->locals[i], to + n++))
+	for (i = 0; i < comm->layout.nlocal && n < args->missing_len; i++) {
+		if (zc_state_missing(comm, args, mail, i) &&
+		    put_user(comm->layout.locals[i], to + n++))
 			return -EFAULT;
 	}
 	return 0;
@@ -55,7 +79,7 @@ static void zc_status_comm(struct zc_comm *comm, struct zcoll_status *args,
 		args->result = -ESHUTDOWN;
 		zc_text_add_who(text, comm, comm->first_left);
 		zc_text_add(text, " has left the communicator");
-	} else if (comm->njoined < comm->nlocal) {
+	} else if (comm->njoined < comm->layout.nlocal) {
 		args->state = ZCOLL_STATE_WAITING;
 		zc_text_add_share(text, comm, comm->njoined);
 		zc_text_add(text, " have joined");
@@ -130,6 +154,7 @@ int zc_status(struct zc_rank *rank, struct zcoll_status *args)
 {
 	struct zc_comm *comm = rank->comm;
 	struct zc_text text = {};
+	bool mail;
 
 	if ((args->flags & ~ZCOLL_STATUS_COMM) || args->__reserved)
 		return -EINVAL;
@@ -138,7 +163,7 @@ int zc_status(struct zc_rank *rank, struct zcoll_status *args)
 	args->state = ZCOLL_STATE_NONE;
 	args->result = 0;
 	args->rank = rank->rank;
-	args->nranks = comm->nranks;
+	args->nranks = comm->layout.nranks;
 	args->arrived = 0;
 	spin_lock(&comm->lock);
 	args->oldest = comm->base;
@@ -147,7 +172,8 @@ int zc_status(struct zc_rank *rank, struct zcoll_status *args)
 	else
 		zc_status_op(rank, args, &text);
 	spin_unlock(&comm->lock);
-	if (zc_status_missing(comm, args))
+	mail = zc_status_mail(comm, args, &text);
+	if (zc_status_missing(comm, args, mail))
 		return -EFAULT;
 	return zc_text_to_user(text.buf, args->text, args->text_len);
 }

@@ -23,7 +23,7 @@
 /* On one node an operation has one unit at a time (zc_run_config()) */
 static u32 zc_tasks_count(const struct zc_comm *comm)
 {
-	return comm->nodes > 1 ? ZC_TASKS : ZC_WINDOW;
+	return comm->layout.nodes > 1 ? ZC_TASKS : ZC_WINDOW;
 }
 
 /* Bytes of a communicator's tasks */
@@ -34,7 +34,7 @@ size_t zc_tasks_size(const struct zc_comm *comm)
 
 /**
  * zc_tasks_init - make a communicator's tasks
- * @comm: being made; @comm->nodes is set
+ * @comm: being made; @comm->layout.nodes is set
  *
  * Return: 0 or -ENOMEM. zc_tasks_free() is allowed in both cases.
  */

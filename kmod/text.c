@@ -25,18 +25,18 @@ void zc_text_add(struct zc_text *text, const char *fmt, ...)
 /* "3 of 4 ranks", with several nodes "3 of 4 ranks of node 1" */
 void zc_text_add_share(struct zc_text *text, const struct zc_comm *comm, u32 n)
 {
-	zc_text_add(text, "%u of %u ranks", n, comm->nlocal);
-	if (comm->nodes > 1)
-		zc_text_add(text, " of node %u", comm->node);
+	zc_text_add(text, "%u of %u ranks", n, comm->layout.nlocal);
+	if (comm->layout.nodes > 1)
+		zc_text_add(text, " of node %u", comm->layout.node);
 }
 
 /* "rank 3", or, where the endpoint is none, "the aggregator of node 4" */
 void zc_text_add_who(struct zc_text *text, const struct zc_comm *comm, u32 rank)
 {
-	if (comm->nlocal)
+	if (comm->layout.nlocal)
 		zc_text_add(text, "rank %u", rank);
 	else
-		zc_text_add(text, "the aggregator of node %u", comm->node);
+		zc_text_add(text, "the aggregator of node %u", comm->layout.node);
 }
 
 /**
@@ -47,14 +47,14 @@ void zc_text_add_who(struct zc_text *text, const struct zc_comm *comm, u32 rank)
  */
 void zc_text_add_ranks(struct zc_text *text, struct zc_comm *comm, u64 seq)
 {
-	u32 missing = comm->nlocal - zc_comm_op(comm, seq)->arrived, named = 0, i;
+	u32 missing = comm->layout.nlocal - zc_comm_op(comm, seq)->arrived, named = 0, i;
 
-	for (i = 0; i < comm->nlocal && named < ZC_TEXT_RANKS; i++) {
+	for (i = 0; i < comm->layout.nlocal && named < ZC_TEXT_RANKS; i++) {
 		struct zc_rank *rank = comm->ranks[i];
 
 		if (rank && zc_rank_called(rank, seq))
 			continue;
-		zc_text_add(text, "%s%u", named++ ? ", " : "", comm->locals[i]);
+		zc_text_add(text, "%s%u", named++ ? ", " : "", comm->layout.locals[i]);
 		if (!rank)
 			zc_text_add(text, " (has not joined)");
 		else if (rank->next_seq > seq + 1)

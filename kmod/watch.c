@@ -106,7 +106,7 @@ static ktime_t zc_watch_rings(struct zc_comm *comm, ktime_t now)
 
 	if (zc_uring_cancel_known())
 		return again;
-	for (i = 0; i < comm->nlocal && !comm->error; i++) {
+	for (i = 0; i < comm->layout.nlocal && !comm->error; i++) {
 		again = min(again, zc_watch_rank(comm, comm->ranks[i], now));
 		spin_unlock(&comm->lock);
 		cond_resched();
@@ -126,8 +126,8 @@ static void zc_watch_expired(struct zc_comm *comm, const struct zc_op *op)
 		zc_text_add_share(&text, comm, op->arrived);
 		zc_text_add(&text, " have called; missing: ");
 		zc_text_add_ranks(&text, comm, op->seq);
-	} else if (comm->nodes > 1 && op->state == ZC_OP_RUNNING) {
-		zc_text_add(&text, "node %u ", comm->node);
+	} else if (comm->layout.nodes > 1 && op->state == ZC_OP_RUNNING) {
+		zc_text_add(&text, "node %u ", comm->layout.node);
 		zc_net_add_waits(&text, comm, op);
 	} else {
 		zc_text_add(&text, "all ranks have called, the work is not done");

@@ -102,7 +102,7 @@ void zc_work_put(struct zc_comm *comm, struct zc_task *task)
 	}
 	spin_unlock(&comm->lock);
 	if (left)
-		wake_up_nr(&comm->workq, min_t(u64, left, max(comm->nlocal, 1U)));
+		wake_up_nr(&comm->workq, min_t(u64, left, max(comm->layout.nlocal, 1U)));
 }
 
 /**
@@ -117,7 +117,7 @@ void zc_work_put(struct zc_comm *comm, struct zc_task *task)
  */
 void zc_work_kick(struct zc_comm *comm, u64 nchunks, bool caller_helps)
 {
-	u32 wanted = min_t(u64, nchunks, max(comm->nlocal, 1U)) - caller_helps;
+	u32 wanted = min_t(u64, nchunks, max(comm->layout.nlocal, 1U)) - caller_helps;
 	u32 helpers = min_t(u32, wanted, atomic_read(&comm->waiters));
 
 	if (helpers)

@@ -77,8 +77,10 @@
 struct io_uring_cmd;
 struct pid;
 struct task_struct;
+struct vm_area_struct;
 struct zc_comm;
 struct zc_inbox;
+struct zc_mailbox;
 struct zc_net;
 struct zc_rank;
 struct zc_region;
@@ -202,7 +204,6 @@ enum zc_op_state {
  * @result: verdict, when ENDING or DONE
  * @arrived: local ranks that have called
  * @inplace: of @arrived, those whose input and output share memory
- * @bytes: of all inputs and outputs of @arrived
  * @stream: write past the caches
  * @desc: what is called; others are compared with it
  * @heard: another node's description of it has come, from @heard_from
@@ -245,7 +246,6 @@ struct zc_op {
 	s32 result;
 	u32 arrived;
 	u32 inplace;
-	u64 bytes;
 	bool stream;
 	struct zc_desc desc;
 	bool heard;
@@ -333,7 +333,6 @@ void zc_op_described(struct zc_comm *comm, u32 node, u64 seq, const struct zc_de
 u64 zc_op_fingerprint(const struct zc_comm *comm, const struct zc_op *op);
 void zc_op_conclude(struct zc_comm *comm, struct zc_op *op, int result);
 void zc_op_deliver(struct zc_comm *comm, u64 seq, int result);
-bool zc_op_is_small(const struct zc_comm *comm, const struct zc_op *op);
 void zc_op_fail_fn(struct work_struct *work);
 
 /* ---- prepare.c: laying operations out ---- */
@@ -494,12 +493,19 @@ struct zc_rank {
 	struct zc_sub subs[ZC_WINDOW];
 };
 
+int zc_join(const struct zcoll_join *args, struct zc_text *why);
+int zc_rank_admits(struct zc_rank *rank, struct zc_text *why);
+void zc_rank_leave(struct zc_rank *rank);
+int zc_rank_settle(struct zc_rank *rank);
+void zc_rank_release(struct zc_rank *rank);
+bool zc_process_ends(struct task_struct *task);
+int zc_rank_init(void);
+void zc_rank_uninit(void);
+
+/* ---- layout.c: which rank is on which node ---- */
+
 /**
- * struct zc_comm - a communicator
- * @link: in the list of all, while @nmembers
- * @ref: endpoints that have not let go
- * @key: its name
- * @uid: who may join
+ * struct zc_layout - who is where
  * @nranks: ranks of all nodes
  * @nlocal: ranks of this node; 0: it only aggregates
  * @nodes: nodes
@@ -513,6 +519,40 @@ struct zc_rank {
  * @begins: @nodes + 1 numbers: ranks of the nodes before it
  * @blocks: ranks lie on nodes in blocks of one power of two, only the last is shorter: the
  *	fixed tree over all ranks is one of the nodes' trees
+ */
+struct zc_layout {
+	u32 nranks;
+	u32 nlocal;
+	u32 nodes;
+	u32 members;
+	u32 node;
+	u32 number;
+	u32 *map;
+	u32 *locals;
+	u32 *order;
+	u32 *begins;
+	bool blocks;
+};
+
+int zc_layout_read(struct zc_layout *layout, const struct zcoll_join *args,
+		   struct zc_text *why);
+void zc_layout_free(struct zc_layout *layout);
+size_t zc_layout_size(const struct zc_layout *layout);
+u32 zc_layout_local(const struct zc_layout *layout, u32 rank);
+
+/* ---- comm.c: communicators ---- */
+
+/* What nodes are connected by, as ranks say it, with its NUL */
+#define ZC_FABRIC_BYTES 256
+
+/**
+ * struct zc_comm - a communicator
+ * @link: in the list of all, while @nmembers
+ * @ref: endpoints that have not let go
+ * @key: its name
+ * @uid: who may join
+ * @layout: who is where
+ * @fabric: what the nodes are connected by, as the first rank here has said; the others must, too
  * @njoined: local ranks that have joined, also those that have gone since
  * @nmembers: endpoints that are in it, under zc_comms_lock
  * @nleft: ranks that have left
@@ -534,6 +574,9 @@ struct zc_rank {
  * @aggregator: the endpoint of a node that only aggregates
  * @waitq: callers that wait for verdicts or work, exclusively
  * @pollq: poll(), and ranks that leave
+ * @mailbox: memory that the ranks share, NULL: none has mapped it
+ * @gone: of the first 64 ranks, those that have left
+ * @bellq: ranks that sleep in ZCOLL_IOC_PARK
  * @waiters: callers that wait, awake or not, and will help
  * @workq: idle workers
  * @nworkers: workers it has
@@ -561,17 +604,8 @@ struct zc_comm {
 	refcount_t ref;
 	u8 key[16];
 	kuid_t uid;
-	u32 nranks;
-	u32 nlocal;
-	u32 nodes;
-	u32 members;
-	u32 node;
-	u32 number;
-	u32 *map;
-	u32 *locals;
-	u32 *order;
-	u32 *begins;
-	bool blocks;
+	struct zc_layout layout;
+	char fabric[ZC_FABRIC_BYTES];
 	u32 njoined;
 	u32 nmembers;
 	u32 nleft;
@@ -593,6 +627,9 @@ struct zc_comm {
 	struct zc_rank *aggregator;
 	wait_queue_head_t waitq;
 	wait_queue_head_t pollq;
+	struct zc_mailbox *mailbox;
+	u64 gone;
+	wait_queue_head_t bellq;
 	atomic_t waiters;
 	wait_queue_head_t workq;
 	atomic_t nworkers;
@@ -615,56 +652,19 @@ struct zc_comm {
 	atomic64_t help_pieces;
 };
 
-int zc_join(const struct zcoll_join *args, struct zc_text *why);
-int zc_rank_admits(struct zc_rank *rank, struct zc_text *why);
-void zc_rank_leave(struct zc_rank *rank);
-int zc_rank_settle(struct zc_rank *rank);
-void zc_rank_release(struct zc_rank *rank);
-bool zc_process_ends(struct task_struct *task);
-int zc_rank_init(void);
-void zc_rank_uninit(void);
-
-/* ---- layout.c: which rank is on which node ---- */
-
 /**
- * struct zc_layout - who is where, as the joining rank says
- * @nlocal: as in struct zc_comm, like the following; the memory goes to the communicator
- *	that is made of it
- * @nodes: likewise
- * @members: likewise
- * @node: likewise
- * @number: likewise
- * @map: likewise
- * @locals: likewise
- * @order: likewise
- * @begins: likewise
- * @blocks: likewise
- * @local: the joining rank's local index
+ * struct zc_joiner - a rank that joins: what it says
+ * @args: copied from the caller, checked
+ * @layout: who is where; a new communicator takes it over
  * @fabric: what the nodes are to be connected by
  */
-struct zc_layout {
-	u32 nlocal;
-	u32 nodes;
-	u32 members;
-	u32 node;
-	u32 number;
-	u32 *map;
-	u32 *locals;
-	u32 *order;
-	u32 *begins;
-	bool blocks;
-	u32 local;
-	char fabric[256];
+struct zc_joiner {
+	const struct zcoll_join *args;
+	struct zc_layout layout;
+	char fabric[ZC_FABRIC_BYTES];
 };
 
-int zc_layout_read(struct zc_layout *layout, const struct zcoll_join *args,
-		   struct zc_text *why);
-void zc_layout_free(struct zc_layout *layout);
-
-/* ---- comm.c: communicators ---- */
-
-int zc_comm_enter(struct zc_rank *rank, const struct zcoll_join *args,
-		  struct zc_layout *layout, struct zc_text *why);
+int zc_comm_enter(struct zc_rank *rank, struct zc_joiner *joiner, struct zc_text *why);
 void zc_comm_exit(struct zc_rank *rank);
 void zc_comm_unenter(struct zc_rank *rank);
 void zc_comm_put(struct zc_comm *comm);
@@ -737,6 +737,18 @@ zc_fold_fn zc_isa_fold(u32 dtype, u32 op);
 int zc_uring_cmd(struct io_uring_cmd *ucmd, unsigned int issue_flags);
 void zc_uring_complete(struct io_uring_cmd *ucmd, int result);
 bool zc_uring_cancel_known(void);
+
+/* ---- mailbox.c: memory that the ranks share ---- */
+
+int zc_mailbox_mmap(struct zc_rank *rank, struct vm_area_struct *vma);
+void zc_mailbox_free(struct zc_comm *comm);
+void zc_mailbox_tell(struct zc_comm *comm);
+bool zc_mailbox_called(struct zc_comm *comm, u32 rank, u64 seq);
+u32 zc_mailbox_callers(struct zc_comm *comm, u64 seq);
+void zc_mailbox_add_missing(struct zc_text *text, struct zc_comm *comm, u64 seq);
+void zc_mailbox_count(struct zc_rank *rank, struct zcoll_stats *args);
+int zc_mailbox_park(struct zc_rank *rank, struct zcoll_park *args);
+int zc_mailbox_bell(struct zc_rank *rank);
 
 /* ---- endpoint.c ---- */
 

@@ -22,8 +22,16 @@
  * This needs what heartbeats give if config.timeout is well chosen: nodes that live are
  * not taken for lost, and lost ones are found out. A node that is told by another that it
  * is to coordinate takes all lower ones for lost.
+ *
+ * A node that keeps the rules answers at once, so nobody waits long for one that lives but says
+ * nothing of the verdicts: after config.patience the coordinator takes who has not answered for
+ * lost; followers give the coordinator twice that, so that it gets over others' silence. And after
+ * a few times that in all a node takes all others for lost, however many have kept it waiting.
  */
 #include "engine_priv.h"
+
+/* All is settled after so many times config.patience */
+#define ZC_PATIENCES 8
 
 /* The operations in the window that have ended well here */
 static struct zc_good zc_good_here(const struct zc_engine *e)
@@ -73,6 +81,7 @@ void zc_revoke(struct zc_engine *e, s32 error, u32 blame)
 	e->blame = blame;
 	e->stage = ZC_TELLING;
 	e->cursor = 0;
+	e->agree.begun = e->now;
 	e->agree.good = zc_good_here(e);
 }
 
@@ -89,6 +98,7 @@ static void zc_agree_coordinate(struct zc_engine *e)
 	u32 i;
 
 	a->role = ZC_ASKS;
+	a->since = e->now;
 	a->coordinator = e->config.node;
 	a->request = false;
 	a->reply = false;
@@ -119,6 +129,7 @@ static void zc_agree_begin(struct zc_engine *e)
 		zc_agree_coordinate(e);
 		return;
 	}
+	a->since = e->now;
 	a->coordinator = lowest;
 	a->request = true;
 	a->reply = false;
@@ -175,6 +186,8 @@ void zc_agree_message(struct zc_engine *e, u32 from, const struct zc_msg *msg)
 	case ZC_MSG_ASK:
 		if (from < a->coordinator)
 			break;
+		if (from > a->coordinator)
+			a->since = e->now;
 		a->coordinator = from;
 		a->role = ZC_FOLLOWS;
 		a->request = false;
@@ -205,6 +218,39 @@ void zc_agree_gone(struct zc_engine *e, u32 node)
 	if (e->stage == ZC_AGREEING && !a->decided && a->role == ZC_FOLLOWS &&
 	    a->coordinator == node)
 		zc_agree_begin(e);
+}
+
+/* How long this node waits for others, U64_MAX: it does not */
+static u64 zc_agree_until(const struct zc_engine *e)
+{
+	const struct zc_agree *a = &e->agree;
+	u64 patience = e->config.patience, end = a->begun + ZC_PATIENCES * patience, until;
+	bool follows = e->stage == ZC_AGREEING && !a->decided;
+
+	if (!patience || (a->role != ZC_ASKS && !follows))
+		return U64_MAX;
+	until = a->since + (a->role == ZC_ASKS ? patience : 2 * patience);
+	return until < end ? until : end;
+}
+
+/**
+ * zc_agree_tick - time passes
+ * @e: engine
+ *
+ * Return: when this is to be called again at the latest, U64_MAX: no need.
+ */
+u64 zc_agree_tick(struct zc_engine *e)
+{
+	bool all = e->now >= e->agree.begun + ZC_PATIENCES * e->config.patience;
+	bool asks = e->agree.role == ZC_ASKS;
+	u32 coordinator = e->agree.coordinator, i;
+
+	if (e->now < zc_agree_until(e))
+		return zc_agree_until(e);
+	for (i = 0; i < e->config.nodes; i++)
+		if (all || (asks ? !zc_bit(e->agree.answered, i) : i == coordinator))
+			zc_engine_lost(e, i);
+	return zc_agree_until(e);
 }
 
 static bool zc_agree_tell(struct zc_engine *e, u32 node, u32 type, struct zc_action *action)
@@ -275,6 +321,7 @@ bool zc_agree_next(struct zc_engine *e, struct zc_action *action)
 	}
 	if (e->stage == ZC_TELLING) {
 		e->stage = ZC_AGREEING;
+		e->agree.since = e->now;
 		if (zc_agree_wanted(e) && !e->agree.decided && e->agree.role == ZC_FOLLOWS)
 			zc_agree_begin(e);
 	}

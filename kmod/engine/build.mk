@@ -13,7 +13,7 @@ OBJS += $(ENGINE_OBJS) $(PLAN_OBJS)
 $(foreach isa,$(ENGINE_ISAS),\
 	$(eval CFLAGS_fold_$(isa).o := $(fold-flags) $(fold-flags-$(isa))))
 $(ENGINE_OBJS): kmod/engine/flags.mk
-$(PLAN_OBJS): override CFLAGS += -fPIC -fvisibility=hidden
+$(PLAN_OBJS) $(ENGINE_OBJS): override CFLAGS += -fPIC -fvisibility=hidden
 
 $(B)/engine/libzcengine.a: $(ENGINE_OBJS)
 	$(archive)

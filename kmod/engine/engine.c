@@ -396,10 +396,11 @@ void zc_engine_closed(struct zc_engine *e)
  */
 u64 zc_engine_tick(struct zc_engine *e, u64 now)
 {
-	u64 next = U64_MAX;
+	u64 next;
 	u32 i;
 
 	e->now = now;
+	next = zc_agree_tick(e);
 	for (i = 0; i < e->config.window; i++) {
 		struct zc_eop *op = &e->ops[i];
 
@@ -430,6 +431,18 @@ static void zc_retire(struct zc_engine *e)
 			e->sweep = e->nlinks;
 		op = zc_eop(e, e->base);
 	}
+}
+
+/**
+ * zc_engine_skip - operations that nobody will submit
+ * @e: engine of a plan's only node
+ * @seq: all operations below have ended, or have never been submitted and never will be
+ */
+void zc_engine_skip(struct zc_engine *e, u64 seq)
+{
+	if (seq > e->base)
+		e->base = seq;
+	zc_retire(e);
 }
 
 static bool zc_op_complete(struct zc_engine *e, struct zc_eop *op, struct zc_action *action)

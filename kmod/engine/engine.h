@@ -102,6 +102,8 @@
  * @timeout: ns; a link that has said nothing for so long is lost. More than
  *	2 silence and the time to a node and back: the other side of a link may learn of
  *	it by the first heartbeat
+ * @patience: ns; nodes that live, but do not answer while verdicts are settled, are lost after so
+ *	long (agree.c). More than the time-out, by which dead ones are found. 0: never
  */
 struct zc_engine_config {
 	u32 node;
@@ -114,6 +116,7 @@ struct zc_engine_config {
 	u32 bits;
 	u64 silence;
 	u64 timeout;
+	u64 patience;
 };
 
 /**
@@ -297,6 +300,7 @@ void zc_engine_message(struct zc_engine *engine, u32 from, const struct zc_msg *
 void zc_engine_done(struct zc_engine *engine, u64 seq, u32 step, u64 unit);
 void zc_engine_lost(struct zc_engine *engine, u32 node);
 void zc_engine_left(struct zc_engine *engine, u32 node, u64 retired);
+void zc_engine_skip(struct zc_engine *engine, u64 seq);
 void zc_engine_abort(struct zc_engine *engine, s32 error);
 void zc_engine_closed(struct zc_engine *engine);
 u64 zc_engine_tick(struct zc_engine *engine, u64 now);

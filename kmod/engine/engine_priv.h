@@ -157,6 +157,8 @@ enum zc_role {
  * @decided: @good is the decision
  * @request: the coordinator has to be told that it is
  * @reply: an ANSWER to the coordinator is due
+ * @begun: when the engine was revoked
+ * @since: when this node began to wait for whom it waits for
  * @answered: coordinator: bit for each node that has answered, or is gone
  * @gone: bit for each node that is lost, or has left
  */
@@ -169,6 +171,8 @@ struct zc_agree {
 	bool decided;
 	bool request;
 	bool reply;
+	u64 begun;
+	u64 since;
 	u64 *answered;
 	u64 *gone;
 };
@@ -280,6 +284,7 @@ void zc_op_wake(struct zc_engine *e, struct zc_eop *op);
 void zc_revoke(struct zc_engine *e, s32 error, u32 blame);
 void zc_agree_message(struct zc_engine *e, u32 from, const struct zc_msg *msg);
 void zc_agree_gone(struct zc_engine *e, u32 node);
+u64 zc_agree_tick(struct zc_engine *e);
 bool zc_agree_next(struct zc_engine *e, struct zc_action *action);
 bool zc_agree_ends(const struct zc_engine *e, const struct zc_eop *op, s32 *status);
 

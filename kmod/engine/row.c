@@ -514,7 +514,8 @@ u32 zc_row_waits(const struct zc_eop *op, u32 step, u64 *unit)
  * @step: index of the step
  * @unit: unit
  *
- * A unit that the host does not have changes nothing.
+ * A unit that the host does not have changes nothing. One that it has when the engine is revoked
+ * is not done: the host may have dropped it, or cut it short.
  */
 void zc_row_done(struct zc_engine *e, struct zc_eop *op, u32 step, u64 unit)
 {
@@ -523,7 +524,12 @@ void zc_row_done(struct zc_engine *e, struct zc_eop *op, u32 step, u64 unit)
 	if (unit < row->done || unit >= row->begun || row->later >> (unit - row->done) & 1)
 		return;
 	op->busy--;
-	zc_row_mark(e, op, step, unit);
+	if (!e->error) {
+		zc_row_mark(e, op, step, unit);
+		return;
+	}
+	row->later |= 1ULL << (unit - row->done);
+	zc_row_wake(e, op, step);
 }
 
 /* Does a message fit what this node knows of the operation? */

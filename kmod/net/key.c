@@ -64,7 +64,7 @@ struct zc_region *zc_region_make(struct zc_net *net, void *base, unsigned long n
 	region = kzalloc(sizeof(*region), GFP_KERNEL_ACCOUNT);
 	if (!region)
 		return ERR_PTR(-ENOMEM);
-	region->told = bitmap_zalloc(net->comm->nodes, GFP_KERNEL_ACCOUNT);
+	region->told = bitmap_zalloc(net->comm->layout.nodes, GFP_KERNEL_ACCOUNT);
 	if (!region->told)
 		goto out_free;
 	region->net = net;
@@ -123,14 +123,14 @@ static void zc_region_forget(struct zc_region *region)
 	struct zc_post *post;
 	u32 node;
 
-	for_each_set_bit(node, region->told, net->comm->nodes) {
+	for_each_set_bit(node, region->told, net->comm->layout.nodes) {
 		post = zc_message_new(net, node, ZW_FORGET, 0);
 		if (!post)
 			return;
 		((struct zw_header *)post->message)->unit = cpu_to_le64(region->id);
 		zc_out_queue(post);
 	}
-	bitmap_zero(region->told, net->comm->nodes);
+	bitmap_zero(region->told, net->comm->layout.nodes);
 }
 
 static bool zc_region_settled(const struct zc_region *region)
@@ -143,7 +143,8 @@ static bool zc_region_settled(const struct zc_region *region)
 	return settled;
 }
 
-static bool zc_regions_settled(const struct zc_net *net)
+/* Is none being exposed? */
+bool zc_regions_settled(const struct zc_net *net)
 {
 	const struct zc_region *region;
 	bool settled = true;
@@ -216,37 +217,58 @@ static struct zc_region *zc_region_take(struct zc_net *net, unsigned long npages
 	return NULL;
 }
 
+/* Count so many bytes more, if that is within the limits; under zc_comm.lock */
+static int zc_region_count(struct zc_net *net, u64 bytes, struct zc_text *why)
+{
+	u64 limit = (u64)READ_ONCE(region_mib) << 20;
+	int err;
+
+	if (net->region_bytes + bytes > limit) {
+		zc_text_add(why, "kernel memory for operations: limit (module parameter ");
+		zc_text_add(why, "region_mib) %llu KiB, in use %llu KiB, needed %llu KiB more",
+			    limit >> 10, net->region_bytes >> 10, bytes >> 10);
+		return -ENOBUFS;
+	}
+	err = zc_net_charge(net, bytes, why);
+	if (!err)
+		net->region_bytes += bytes;
+	return err;
+}
+
+/* Under zc_comm.lock */
+static void zc_region_uncount(struct zc_net *net, u64 bytes)
+{
+	net->region_bytes -= bytes;
+	zc_net_uncharge(net, bytes);
+}
+
 /* Make room for so many bytes more, by giving back what is unused */
 static int zc_region_charge(struct zc_net *net, u64 bytes, struct zc_text *why)
 {
-	u64 limit = (u64)READ_ONCE(region_mib) << 20;
 	struct zc_region *region;
+	int err;
 
 	for (;;) {
+		struct zc_text refusal = {};
+
 		spin_lock(&net->comm->lock);
-		if (net->region_bytes + bytes <= limit) {
-			net->region_bytes += bytes;
-			spin_unlock(&net->comm->lock);
-			return 0;
-		}
-		region = zc_region_take(net, 0);
+		err = zc_region_count(net, bytes, &refusal);
+		region = err ? zc_region_take(net, 0) : NULL;
 		if (region)
-			net->region_bytes -= zc_region_bytes(region);
+			zc_region_uncount(net, zc_region_bytes(region));
 		spin_unlock(&net->comm->lock);
-		if (!region)
-			break;
+		if (!region) {
+			zc_text_add(why, "%s", refusal.buf);
+			return err;
+		}
 		zc_region_destroy(region);
 	}
-	zc_text_add(why, "kernel memory for operations: limit (module parameter region_mib) ");
-	zc_text_add(why, "%llu KiB, in use %llu KiB, needed %llu KiB more", limit >> 10,
-		    READ_ONCE(net->region_bytes) >> 10, bytes >> 10);
-	return -ENOBUFS;
 }
 
 static void zc_region_uncharge(struct zc_net *net, u64 bytes)
 {
 	spin_lock(&net->comm->lock);
-	net->region_bytes -= bytes;
+	zc_region_uncount(net, bytes);
 	spin_unlock(&net->comm->lock);
 }
 
@@ -407,6 +429,8 @@ bool zc_region_ready(struct zc_region *region, struct zc_post *post)
 	list_move_tail(&post->link, &region->waiting);
 	if (region->state == ZC_REGION_PRIVATE) {
 		region->state = ZC_REGION_EXPOSING;
+		region->via = post->out;
+		region->via->owed++;
 		region->net->fabric->expose(region, post->out);
 	}
 	return false;
@@ -436,10 +460,11 @@ void zc_region_exposed(struct zc_region *region, int error)
 
 	spin_lock(&net->comm->lock);
 	region->state = error ? ZC_REGION_PRIVATE : ZC_REGION_EXPOSED;
+	region->via->owed--;
 	if (error && error != -ENOTCONN)
 		zc_comm_failf(net->comm, error,
 			      "node %u: memory cannot be opened for other nodes: error %d",
-			      net->comm->node, error);
+			      net->comm->layout.node, error);
 	if (zc_net_sends(net))
 		zc_region_resume(region);
 	else
@@ -506,7 +531,7 @@ struct zc_key {
  * @chunks: their number
  * @rails: keys for each of them
  * @heard: chunks whose keys have come
- * @size: bytes of this struct with its keys
+ * @room: chunks that there is room for
  * @keys: chunk by chunk
  */
 struct zc_keys {
@@ -517,8 +542,8 @@ struct zc_keys {
 	u32 chunks;
 	u32 rails;
 	u32 heard;
-	size_t size;
-	struct zc_key keys[];
+	u32 room;
+	struct zc_key *keys;
 };
 
 static int zc_keys_compare(const void *region, const struct rb_node *node)
@@ -542,30 +567,58 @@ static struct zc_keys *zc_keys_of(const struct zc_peer *peer, u64 region)
 	return node ? rb_entry(node, struct zc_keys, node) : NULL;
 }
 
-/* Memory for the keys of a region of a peer. Return: there is, within the limit. */
-static bool zc_keys_charge(struct zc_net *net, size_t size)
+/* Bytes of so many keys, and of what they are kept in */
+static u64 zc_keys_bytes(const struct zc_net *net, u32 chunks)
+{
+	return sizeof(struct zc_keys) + (u64)chunks * net->rails * sizeof(struct zc_key);
+}
+
+/*
+ * Take @bytes for keys of a peer, of which there are to be @all in the end. Return: 0, or -ENOBUFS,
+ * which has revoked.
+ */
+static int zc_keys_charge(struct zc_peer *peer, u64 bytes, u64 all)
 {
 	u64 limit = (u64)READ_ONCE(keys_mib) << 20;
-	bool fits;
+	struct zc_net *net = peer->net;
+	struct zc_text why = {};
+	int err = -ENOBUFS;
 
+	zc_text_add(&why, "node %u: keys of buffers of node %u: ", net->comm->layout.node,
+		    peer->node);
 	spin_lock(&net->comm->lock);
-	fits = net->keys_bytes + size <= limit;
-	if (fits)
-		net->keys_bytes += size;
+	if (all > limit || net->keys_bytes + bytes > limit) {
+		zc_text_add(&why, "limit (module parameter keys_mib) %llu KiB, ", limit >> 10);
+		zc_text_add(&why, "in use %llu KiB, needed %llu KiB", net->keys_bytes >> 10,
+			    all >> 10);
+	} else {
+		err = zc_net_charge(net, bytes, &why);
+	}
+	if (err)
+		zc_comm_fail(net->comm, err, &why);
+	else
+		net->keys_bytes += bytes;
 	spin_unlock(&net->comm->lock);
-	return fits;
+	return err;
+}
+
+/* Under zc_comm.lock */
+static void zc_keys_uncharge(struct zc_net *net, u64 bytes)
+{
+	net->keys_bytes -= bytes;
+	zc_net_uncharge(net, bytes);
 }
 
 static struct zc_keys *zc_keys_make(struct zc_peer *peer, const struct zc_keys_part *part)
 {
 	struct zc_net *net = peer->net;
-	size_t size = sizeof(struct zc_keys) +
-		      array3_size(part->chunks, net->rails, sizeof(struct zc_key));
 	struct zc_keys *keys;
+	int err;
 
-	if (size > SIZE_MAX / 2 || !zc_keys_charge(net, size))
-		return ERR_PTR(-ENOBUFS);
-	keys = kvzalloc(size, GFP_KERNEL_ACCOUNT);
+	err = zc_keys_charge(peer, zc_keys_bytes(net, 0), zc_keys_bytes(net, part->chunks));
+	if (err)
+		return ERR_PTR(err);
+	keys = kzalloc(sizeof(*keys), GFP_KERNEL_ACCOUNT);
 	spin_lock(&net->comm->lock);
 	if (keys) {
 		keys->region = part->region;
@@ -573,13 +626,50 @@ static struct zc_keys *zc_keys_make(struct zc_peer *peer, const struct zc_keys_p
 		keys->chunk_bytes = part->chunk_bytes;
 		keys->chunks = part->chunks;
 		keys->rails = net->rails;
-		keys->size = size;
 		rb_add(&keys->node, &peer->keys, zc_keys_less);
 	} else {
-		net->keys_bytes -= size;
+		zc_keys_uncharge(net, zc_keys_bytes(net, 0));
 	}
 	spin_unlock(&net->comm->lock);
 	return keys ?: ERR_PTR(-ENOMEM);
+}
+
+/*
+ * Room for the keys of @chunks chunks. It grows with what has come, not with what is announced, and
+ * nobody looks at keys before all have come.
+ */
+static int zc_keys_grow(struct zc_peer *peer, struct zc_keys *keys, u32 chunks)
+{
+	struct zc_net *net = peer->net;
+	u32 room = min(max(chunks, 2 * keys->room), keys->chunks);
+	u64 more = zc_keys_bytes(net, room) - zc_keys_bytes(net, keys->room);
+	struct zc_key *grown;
+	int err;
+
+	if (chunks <= keys->room)
+		return 0;
+	err = zc_keys_charge(peer, more, zc_keys_bytes(net, keys->chunks));
+	if (err)
+		return err;
+	grown = kvmalloc_array(room, keys->rails * sizeof(*grown), GFP_KERNEL_ACCOUNT);
+	if (!grown) {
+		spin_lock(&net->comm->lock);
+		zc_keys_uncharge(net, more);
+		spin_unlock(&net->comm->lock);
+		return -ENOMEM;
+	}
+	if (keys->heard)
+		memcpy(grown, keys->keys, keys->heard * keys->rails * sizeof(*grown));
+	kvfree(keys->keys);
+	keys->keys = grown;
+	keys->room = room;
+	return 0;
+}
+
+static void zc_keys_destroy(struct zc_keys *keys)
+{
+	kvfree(keys->keys);
+	kfree(keys);
 }
 
 static bool zc_keys_continue(const struct zc_keys *keys, const struct zc_keys_part *part)
@@ -595,13 +685,15 @@ static bool zc_keys_continue(const struct zc_keys *keys, const struct zc_keys_pa
  * @length: its bytes
  *
  * Context: under poll_lock, without zc_comm.lock; may sleep.
- * Return: 0; -EPROTO: no node that keeps the rules sends that; -ENOBUFS: too many keys; -ENOMEM.
+ * Return: 0; -EPROTO: no node that keeps the rules sends that; -ENOBUFS: too many keys, which
+ * has revoked; -ENOMEM.
  */
 int zc_keys_heard(struct zc_peer *peer, const void *payload, u32 length)
 {
 	struct zc_keys_part part;
 	struct zc_keys *keys;
 	u32 i, at, n;
+	int err;
 
 	lockdep_assert_held(&peer->net->poll_lock);
 	if (zc_keys_parse(payload, length, peer->net->rails, &part))
@@ -616,6 +708,9 @@ int zc_keys_heard(struct zc_peer *peer, const void *payload, u32 length)
 	}
 	if (!zc_keys_continue(keys, &part))
 		return -EPROTO;
+	err = zc_keys_grow(peer, keys, part.first + part.count);
+	if (err)
+		return err;
 	n = part.count * keys->rails;
 	at = keys->heard * keys->rails;
 	for (i = 0; i < n; i++)
@@ -637,10 +732,11 @@ void zc_keys_forget(struct zc_peer *peer, u64 region)
 	keys = zc_keys_of(peer, region);
 	if (keys) {
 		rb_erase(&keys->node, &peer->keys);
-		peer->net->keys_bytes -= keys->size;
+		zc_keys_uncharge(peer->net, zc_keys_bytes(peer->net, keys->room));
 	}
 	spin_unlock(&peer->net->comm->lock);
-	kvfree(keys);
+	if (keys)
+		zc_keys_destroy(keys);
 }
 
 /* The net is being closed: nobody looks any more */
@@ -649,7 +745,7 @@ void zc_keys_free(struct zc_peer *peer)
 	struct zc_keys *keys, *next;
 
 	rbtree_postorder_for_each_entry_safe(keys, next, &peer->keys, node)
-		kvfree(keys);
+		zc_keys_destroy(keys);
 }
 
 /**

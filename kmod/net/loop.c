@@ -181,9 +181,9 @@ static struct zc_loop *zc_loop_find(const struct zc_out *out, const void *addres
 			zc_text_add(why, "it does not know the key");
 			return ERR_PTR(-EKEYREJECTED);
 		}
-		if (loop->net->comm->node == out->peer->node)
+		if (loop->net->comm->layout.node == out->peer->node)
 			return loop;
-		zc_text_add(why, "at that address is node %u", loop->net->comm->node);
+		zc_text_add(why, "at that address is node %u", loop->net->comm->layout.node);
 		return ERR_PTR(-EHOSTUNREACH);
 	}
 	zc_text_add(why, "there is no communicator %llu in this kernel", le64_to_cpu(id));
@@ -211,7 +211,7 @@ static int zc_loop_join(struct zc_out *out, struct zc_loop *loop, struct zc_text
 	INIT_LIST_HEAD(&half->posts);
 	INIT_LIST_HEAD(&half->ready);
 	half->out = out;
-	half->in = zc_in_accept(loop->net, out->peer->net->comm->node);
+	half->in = zc_in_accept(loop->net, out->peer->net->comm->layout.node);
 	if (!half->in) {
 		zc_text_add(why, "it takes no further part");
 		kfree(half);

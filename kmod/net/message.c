@@ -23,11 +23,15 @@ static uint inbox_mib = 64;
 module_param(inbox_mib, uint, 0644);
 MODULE_PARM_DESC(inbox_mib, "memory of messages of a communicator that have come before they were wanted, at most, MiB");
 
+/* Memory of such messages is charged in steps, which stay for the next ones */
+#define ZC_INBOX_ROOM SZ_1M
+
 static struct kmem_cache *zc_inbox_cache;
 
 int __init zc_message_init(void)
 {
-	zc_inbox_cache = kmem_cache_create("zcoll_inbox", ZC_INBOX_BYTES, ZC_INBOX_BYTES, 0, NULL);
+	zc_inbox_cache = kmem_cache_create("zcoll_inbox", ZC_INBOX_BYTES, ZC_INBOX_BYTES,
+					   SLAB_ACCOUNT, NULL);
 	return zc_inbox_cache ? 0 : -ENOMEM;
 }
 
@@ -345,6 +349,25 @@ static struct zc_post *zc_tell_abort(struct zc_peer *peer, const struct zc_actio
 	return post;
 }
 
+/*
+ * A message that says nothing but that this node lives, and what it has retired, is not needed
+ * while others wait to be sent: the last one says it, too. So a peer that takes nothing in
+ * collects none.
+ */
+static bool zc_tell_along(struct zc_peer *peer, const struct zc_msg *msg)
+{
+	struct zc_post *last;
+
+	if ((msg->type != ZC_MSG_ALIVE && msg->type != ZC_MSG_RETIRED) ||
+	    list_empty(&peer->out.queue))
+		return false;
+	last = list_last_entry(&peer->out.queue, struct zc_post, link);
+	if (zc_header(last)->type >= ZW_KEYS)
+		return false;
+	zc_header(last)->retired = cpu_to_le64(msg->retired);
+	return true;
+}
+
 /**
  * zc_net_tell - carry out a TELL
  * @net: the net, its communicator locked
@@ -358,6 +381,8 @@ void zc_net_tell(struct zc_net *net, const struct zc_action *action)
 	lockdep_assert_held(&net->comm->lock);
 	/* After BYE nobody listens, nor watches */
 	if (!peer || peer->left || (net->left && !net->comm->error))
+		return;
+	if (zc_tell_along(peer, &action->msg))
 		return;
 	if (action->msg.type == ZC_MSG_ABORT) {
 		post = zc_tell_abort(peer, action);
@@ -415,7 +440,7 @@ void zc_net_call(struct zc_net *net, struct zc_op *op)
 	struct zc_turn turn;
 	u32 node;
 
-	for (s = 0; s < plan->nsteps && net->comm->members < net->comm->nodes; s++) {
+	for (s = 0; s < plan->nsteps && net->comm->layout.members < net->comm->layout.nodes; s++) {
 		const struct zcoll_step *step = &plan->steps[s];
 
 		if (step->kind != ZCOLL_STEP_SEND || !zc_step_active(plan, step, op->v))
@@ -425,7 +450,7 @@ void zc_net_call(struct zc_net *net, struct zc_op *op)
 			if (zc_step_turn(plan, step, op->v, t, &turn))
 				continue;
 			node = zc_plan_node(plan, root, turn.peer);
-			peer = node >= net->comm->members ? zc_peer(net, node) : NULL;
+			peer = node >= net->comm->layout.members ? zc_peer(net, node) : NULL;
 			if (peer)
 				zc_call_peer(peer, op);
 		}
@@ -473,14 +498,34 @@ static bool zc_grant_keep(struct zc_peer *peer, struct zc_grant *grant)
 	return true;
 }
 
+/* More room for payloads that wait, charged in steps. Return: false: there is none: it revokes. */
+static bool zc_inbox_grow(struct zc_net *net, u64 bytes)
+{
+	u64 limit = (u64)READ_ONCE(inbox_mib) << 20;
+	struct zc_text why = {};
+	int err = -ENOBUFS;
+
+	if (bytes > limit)
+		zc_text_add(&why, "limit (module parameter inbox_mib) %llu KiB, needed %llu KiB",
+			    limit >> 10, bytes >> 10);
+	else
+		err = zc_net_charge(net, ZC_INBOX_ROOM, &why);
+	if (err)
+		zc_comm_failf(net->comm, err, "node %u: messages that wait: %s",
+			      net->comm->layout.node, why.buf);
+	else
+		net->inbox_room += ZC_INBOX_ROOM;
+	return !err;
+}
+
 /* Keep a payload until it is wanted. Return: it is the operation's now. */
 static bool zc_inbox_keep(struct zc_peer *peer, struct zc_inbox *box,
 			  const struct zc_message *m)
 {
-	u64 limit = (u64)READ_ONCE(inbox_mib) << 20;
 	struct zc_net *net = peer->net;
 	struct zc_op *op = zc_comm_op(net->comm, m->msg.seq);
 	struct hlist_head *head = &op->inboxes[zc_op_hash(m->msg.step, m->msg.unit)];
+	u64 bytes = atomic64_read(&net->inbox_bytes) + ZC_INBOX_BYTES;
 	struct zc_inbox *other;
 
 	if (op->state == ZC_OP_RUNNING && op->seq == m->msg.seq &&
@@ -496,12 +541,8 @@ static bool zc_inbox_keep(struct zc_peer *peer, struct zc_inbox *box,
 				   m->msg.step);
 		return false;
 	}
-	if (atomic64_read(&net->inbox_bytes) + ZC_INBOX_BYTES > limit) {
-		zc_comm_failf(net->comm, -ENOBUFS,
-			      "node %u: messages that wait: limit (module parameter inbox_mib) %u MiB",
-			      net->comm->node, READ_ONCE(inbox_mib));
+	if (bytes > net->inbox_room && !zc_inbox_grow(net, bytes))
 		return false;
-	}
 	atomic64_add(ZC_INBOX_BYTES, &net->inbox_bytes);
 	box->net = net;
 	box->seq = m->msg.seq;
@@ -561,14 +602,15 @@ static void zc_message_late(struct zc_peer *peer, const struct zc_message *m)
 static void zc_message_retired(struct zc_peer *peer, u64 retired)
 {
 	struct zc_comm *comm = peer->net->comm;
-	u64 uncalled = peer->uncalled.bits, seq;
+	u64 uncalled = peer->uncalled.bits, from = peer->uncalled.from, seq;
 
 	if (retired <= peer->retired)
 		return;
 	peer->retired = retired;
+	/* Some may be put back, which moves @from */
 	peer->uncalled.bits = 0;
 	for (; uncalled && zc_net_sends(peer->net); uncalled &= uncalled - 1) {
-		seq = peer->uncalled.from + __ffs64(uncalled);
+		seq = from + __ffs64(uncalled);
 		if (zc_comm_op(comm, seq)->seq == seq &&
 		    zc_comm_op(comm, seq)->state == ZC_OP_RUNNING)
 			zc_call_peer(peer, zc_comm_op(comm, seq));
@@ -603,7 +645,10 @@ static void zc_message_take(struct zc_peer *peer, const struct zc_message *m,
 		zc_message_late(peer, m);
 }
 
-/* What has to be done without zc_comm.lock, before all else. Return: 0 or a negative errno. */
+/*
+ * What has to be done without zc_comm.lock, before all else. Return: 0, or a negative errno, of
+ * which -ENOBUFS has revoked.
+ */
 static int zc_message_prepare(struct zc_peer *peer, const struct zc_message *m,
 			      struct zc_grant **grant)
 {
@@ -623,7 +668,7 @@ static int zc_message_prepare(struct zc_peer *peer, const struct zc_message *m,
 	}
 	if (!(m->flags & ZW_DESC) || err)
 		return err;
-	if (m->desc.rank >= comm->nranks)
+	if (m->desc.rank >= comm->layout.nranks)
 		return -EPROTO;
 	spin_lock(&comm->lock);
 	wanted = zc_message_in_window(comm, m);
@@ -638,11 +683,7 @@ static void zc_message_refuse(struct zc_peer *peer, const char *wrong, int err)
 	if (err == -ENOMEM)
 		zc_comm_failf(peer->net->comm, err, "no kernel memory for what node %u tells",
 			      peer->node);
-	else if (err == -ENOBUFS)
-		zc_comm_failf(peer->net->comm, err,
-			      "node %u: no room for the keys of buffers of node %u (module parameter keys_mib)",
-			      peer->net->comm->node, peer->node);
-	else
+	else if (err != -ENOBUFS)
 		zc_peer_misbehaved(peer, "%s",
 				   wrong ?: "a message that contradicts itself, or others");
 }
@@ -670,14 +711,16 @@ void zc_in_message(struct zc_in *in, struct zc_inbox *box, u32 length)
 		err = zc_message_prepare(peer, &m, &grant);
 	spin_lock(&comm->lock);
 	in->received++;
-	if (!wrong && !err && !zc_out_credited(&peer->out, m.credits))
-		wrong = "it has taken in more messages than have been sent";
-	/* Who has left has no further part, whatever it says */
-	if (!peer->left && (wrong || err))
-		zc_message_refuse(peer, wrong, err);
-	else if (!peer->left)
-		zc_message_take(peer, &m, &box, &grant);
-	zc_peer_credit(peer);
+	if (!peer->lost && zc_peer_in_credit(peer)) {
+		if (!wrong && !err && !zc_out_credited(&peer->out, m.credits))
+			wrong = "it has taken in more messages than have been sent";
+		/* Who has left has no further part, whatever it says */
+		if (!peer->left && (wrong || err))
+			zc_message_refuse(peer, wrong, err);
+		else if (!peer->left)
+			zc_message_take(peer, &m, &box, &grant);
+		zc_peer_credit(peer);
+	}
 	spin_unlock(&comm->lock);
 	kfree(grant);
 	zc_inbox_free(box);

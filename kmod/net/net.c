@@ -24,7 +24,9 @@
 #include <linux/jiffies.h>
 #include <linux/kconfig.h>
 #include <linux/ktime.h>
+#include <linux/memcontrol.h>
 #include <linux/module.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "net.h"
@@ -55,6 +57,10 @@ MODULE_PARM_DESC(heartbeat_ms, "time-out, 100 to 3600000: a node that says nothi
 /* A node says something so many times within the heartbeat time-out */
 #define ZC_NET_BEATS 5
 
+/* Without heartbeats: how long a node may take to answer, and the interval of ticks */
+#define ZC_NET_ANSWER_NS (10ULL * NSEC_PER_SEC)
+#define ZC_NET_TICK_NS NSEC_PER_SEC
+
 /* How long control messages are waited for */
 #define ZC_NET_FLUSH_MS 500
 
@@ -66,9 +72,7 @@ MODULE_PARM_DESC(heartbeat_ms, "time-out, 100 to 3600000: a node that says nothi
 
 /* Takes in what comes, and ticks: nothing that waits long */
 static struct workqueue_struct *zc_net_wq;
-/* Connects */
-static struct workqueue_struct *zc_net_connect_wq;
-/* Carries out CLOSE, which verdicts wait for: others' connecting does not hold it up */
+/* Carries out CLOSE, which verdicts wait for */
 static struct workqueue_struct *zc_net_close_wq;
 
 /* ---- settings ---- */
@@ -99,6 +103,7 @@ static int zc_net_configure(struct zc_net_config *config, struct zc_text *why)
 	config->slice_bytes = kib << 10;
 	config->timeout_ns = (u64)ms * NSEC_PER_MSEC;
 	config->silence_ns = config->timeout_ns / ZC_NET_BEATS;
+	config->tick_ns = config->silence_ns ?: ZC_NET_TICK_NS;
 	return err;
 }
 
@@ -107,7 +112,7 @@ void zc_net_settings(const struct zc_net *net, struct zw_settings *settings)
 {
 	*settings = (struct zw_settings) {
 		.version = cpu_to_le32(ZW_VERSION),
-		.nodes = cpu_to_le32(net->comm->nodes),
+		.nodes = cpu_to_le32(net->comm->layout.nodes),
 		.window = cpu_to_le32(ZC_WINDOW),
 		.slots = cpu_to_le32(net->config.slots),
 		.slice_bytes = cpu_to_le32(net->config.slice_bytes),
@@ -156,16 +161,17 @@ struct zc_engine_config zc_net_engine_config(const struct zc_comm *comm)
 	const struct zc_net_config *config = &comm->net->config;
 
 	return (struct zc_engine_config) {
-		.node = comm->node,
-		.nodes = comm->nodes,
+		.node = comm->layout.node,
+		.nodes = comm->layout.nodes,
 		.window = ZC_WINDOW,
 		.steps = ZC_PLAN_STEPS,
-		.links = comm->nodes - 1,
+		.links = comm->layout.nodes - 1,
 		.slots = config->slots,
 		.inflight = ZC_NET_INFLIGHT,
-		.bits = 4 * round_up(comm->nodes, 64),
+		.bits = 4 * round_up(comm->layout.nodes, 64),
 		.silence = config->silence_ns,
 		.timeout = config->timeout_ns,
+		.patience = 2 * (config->timeout_ns ?: ZC_NET_ANSWER_NS),
 	};
 }
 
@@ -184,13 +190,16 @@ static void zc_net_run(struct zc_net *net)
 	zc_run(net->comm, ZC_NO_SEQ, false);
 }
 
+/* By a kernel thread: what it allocates is the user's who has made the net */
 static int zc_net_drain(struct zc_net *net)
 {
+	struct mem_cgroup *before = set_active_memcg(net->memcg);
 	int n;
 
 	mutex_lock(&net->poll_lock);
 	n = net->fabric->poll(net);
 	mutex_unlock(&net->poll_lock);
+	set_active_memcg(before);
 	return n;
 }
 
@@ -254,7 +263,7 @@ int zc_net_poll(struct zc_net *net)
 static void zc_net_tick_fn(struct work_struct *work)
 {
 	struct zc_net *net = container_of(work, struct zc_net, tick_work.work);
-	u64 silence = net->config.silence_ns, passed;
+	u64 interval = net->config.tick_ns, passed;
 	ktime_t now;
 	int i;
 
@@ -265,14 +274,14 @@ static void zc_net_tick_fn(struct work_struct *work)
 	now = ktime_get();
 	passed = ktime_to_ns(ktime_sub(now, net->ticked));
 	net->ticked = now;
-	net->clock += passed > 2 * silence ? silence : passed;
+	net->clock += passed > 2 * interval ? interval : passed;
 	zc_engine_tick(net->comm->engine, net->clock);
 	/* A half-link may have waited to be judged */
 	if (net->broken)
 		zc_net_event(net);
 	spin_unlock(&net->comm->lock);
 	zc_net_run(net);
-	queue_delayed_work(zc_net_wq, &net->tick_work, nsecs_to_jiffies(silence));
+	queue_delayed_work(zc_net_wq, &net->tick_work, nsecs_to_jiffies(interval));
 }
 
 /* ---- failure ---- */
@@ -286,6 +295,13 @@ void zc_net_shut(struct zc_net *net)
 	if (net->closing)
 		zc_engine_closed(net->comm->engine);
 	else
+		queue_work(zc_net_close_wq, &net->close_work);
+}
+
+/* More half-links are to end than did with CLOSE; under zc_comm.lock */
+void zc_net_close_again(struct zc_net *net)
+{
+	if (net->shut && !net->closing)
 		queue_work(zc_net_close_wq, &net->close_work);
 }
 
@@ -318,7 +334,7 @@ static void zc_net_lose_all(struct zc_net *net)
 	u32 node;
 
 	spin_lock(&net->comm->lock);
-	for (node = 0; node < net->comm->nodes; node++)
+	for (node = 0; node < net->comm->layout.nodes; node++)
 		zc_engine_lost(net->comm->engine, node);
 	spin_unlock(&net->comm->lock);
 }
@@ -335,10 +351,10 @@ void zc_net_device_gone(struct zc_net *net, const char *device)
 {
 	spin_lock(&net->comm->lock);
 	net->device_gone = true;
-	zc_comm_failf(net->comm, -ENODEV, "node %u: device %s is gone", net->comm->node, device);
+	zc_comm_failf(net->comm, -ENODEV, "node %u: device %s is gone", net->comm->layout.node,
+		      device);
 	/* It may have been closed before, with half-links that stayed */
-	if (net->shut && !net->closing)
-		queue_work(zc_net_close_wq, &net->close_work);
+	zc_net_close_again(net);
 	spin_unlock(&net->comm->lock);
 	if (!net->comm->engine)
 		return;
@@ -374,7 +390,7 @@ void zc_net_leave(struct zc_net *net)
 	u32 node;
 
 	spin_lock(&net->comm->lock);
-	for (node = 0; node < net->comm->nodes; node++)
+	for (node = 0; node < net->comm->layout.nodes; node++)
 		if (net->peers[node] && !net->left && zc_net_sends(net))
 			zc_net_bye(net, net->peers[node]);
 	net->left = true;
@@ -406,10 +422,18 @@ static void zc_net_init_fields(struct zc_net *net, struct zc_comm *comm)
 	INIT_WORK(&net->poll_work, zc_net_poll_fn);
 	INIT_DELAYED_WORK(&net->tick_work, zc_net_tick_fn);
 	INIT_WORK(&net->close_work, zc_net_close_fn);
+	net->memcg = get_mem_cgroup_from_mm(current->mm);
 	init_waitqueue_head(&net->waitq);
 	INIT_LIST_HEAD(&net->regions);
 	INIT_LIST_HEAD(&net->free_regions);
 	INIT_LIST_HEAD(&net->to_connect);
+}
+
+/* Nothing is polled any more, whoever asks for it */
+void zc_net_deafen(struct zc_net *net)
+{
+	WRITE_ONCE(net->deaf, true);
+	cancel_work_sync(&net->poll_work);
 }
 
 static void zc_net_free(struct zc_net *net)
@@ -417,6 +441,8 @@ static void zc_net_free(struct zc_net *net)
 	/* The fabric calls nothing back any more */
 	cancel_work_sync(&net->poll_work);
 	zc_peers_free(net);
+	zc_user_exit(net);
+	mem_cgroup_put(net->memcg);
 	kvfree(net->addresses);
 	mutex_destroy(&net->region_lock);
 	mutex_destroy(&net->poll_lock);
@@ -450,16 +476,15 @@ int zc_net_open(struct zc_comm *comm, const char *fabric, struct zc_text *why)
 		goto no_memory;
 	zc_net_init_fields(net, comm);
 	net->fabric = found;
-	net->peers = kvcalloc(comm->nodes, sizeof(*net->peers), GFP_KERNEL_ACCOUNT);
-	if (!net->peers) {
-		kfree(net);
+	net->peers = kvcalloc(comm->layout.nodes, sizeof(*net->peers), GFP_KERNEL_ACCOUNT);
+	if (!net->peers || zc_user_enter(net)) {
+		zc_net_free(net);
 		goto no_memory;
 	}
 	err = zc_net_configure(&net->config, why);
 	if (!err)
 		err = found->open(net, rails, why);
 	if (err) {
-		WRITE_ONCE(net->deaf, true);
 		zc_net_free(net);
 		return err;
 	}
@@ -467,7 +492,7 @@ int zc_net_open(struct zc_comm *comm, const char *fabric, struct zc_text *why)
 	return 0;
 
 no_memory:
-	zc_text_add(why, "no kernel memory for a network of %u nodes", comm->nodes);
+	zc_text_add(why, "no kernel memory for a network of %u nodes", comm->layout.nodes);
 	return -ENOMEM;
 }
 
@@ -500,8 +525,7 @@ int zc_net_peers(struct zc_net *net, u8 *addresses, struct zc_text *why)
 		swap(net->addresses, addresses);
 		zc_peers_pump(net);
 		net->ticked = ktime_get();
-		if (net->config.silence_ns)
-			queue_delayed_work(zc_net_wq, &net->tick_work, 0);
+		queue_delayed_work(zc_net_wq, &net->tick_work, 0);
 	}
 	spin_unlock(&net->comm->lock);
 	kvfree(addresses);
@@ -521,7 +545,7 @@ void zc_net_connect(struct zc_out *out)
 		return;
 	}
 	net->connecting++;
-	queue_work(zc_net_connect_wq, &out->connect_work);
+	zc_user_connect(net->user, &out->connect_work);
 }
 
 /* One is connected, or will not be: the next one */
@@ -544,7 +568,7 @@ u32 zc_net_connected(const struct zc_net *net)
 {
 	u32 node, n = 0;
 
-	for (node = 0; node < net->comm->nodes; node++)
+	for (node = 0; node < net->comm->layout.nodes; node++)
 		n += net->peers[node] &&
 		     (net->peers[node]->in.up || net->peers[node]->out.state == ZC_OUT_UP);
 	return n;
@@ -583,9 +607,10 @@ void zc_net_close(struct zc_comm *comm)
 	cancel_delayed_work_sync(&net->tick_work);
 	cancel_work_sync(&net->close_work);
 	zc_peers_disconnect(net, true);
+	/* One may still be in the middle of that, though nobody waits for its grant */
+	wait_event(net->waitq, zc_regions_settled(net));
 	/* What strangers do does not matter any more */
-	WRITE_ONCE(net->deaf, true);
-	cancel_work_sync(&net->poll_work);
+	zc_net_deafen(net);
 	zc_places_free(comm);
 	zc_regions_destroy(net);
 	net->fabric->close(net);
@@ -604,12 +629,9 @@ int __init zc_net_init(void)
 	zc_net_wq = alloc_workqueue("zcoll_net", WQ_UNBOUND | WQ_HIGHPRI, 0);
 	if (!zc_net_wq)
 		goto out_message;
-	zc_net_connect_wq = alloc_workqueue("zcoll_connect", WQ_UNBOUND, 0);
-	if (!zc_net_connect_wq)
-		goto out_wq;
 	zc_net_close_wq = alloc_workqueue("zcoll_close", WQ_UNBOUND, WQ_MAX_ACTIVE);
 	if (!zc_net_close_wq)
-		goto out_connect_wq;
+		goto out_wq;
 	err = zc_rdma_init();
 	if (err)
 		goto out_close_wq;
@@ -617,8 +639,6 @@ int __init zc_net_init(void)
 
 out_close_wq:
 	destroy_workqueue(zc_net_close_wq);
-out_connect_wq:
-	destroy_workqueue(zc_net_connect_wq);
 out_wq:
 	destroy_workqueue(zc_net_wq);
 out_message:
@@ -630,7 +650,6 @@ void zc_net_uninit(void)
 {
 	zc_rdma_uninit();
 	destroy_workqueue(zc_net_close_wq);
-	destroy_workqueue(zc_net_connect_wq);
 	destroy_workqueue(zc_net_wq);
 	zc_message_uninit();
 }

@@ -8,6 +8,7 @@
  *   parse.c    messages: checking and taking apart
  *   waits.c    for whom an operation waits
  *   key.c      regions: memory of this node that others write to, and their keys
+ *   user.c     what all networks of a user may take together
  *   loop.c     fabric "loop": nodes that are communicators of the same kernel
  *   rdma*.c    fabric "rdma": queue pairs of any verbs device
  *
@@ -74,6 +75,7 @@ struct zc_in;
 struct zc_out;
 struct zc_peer;
 struct zc_post;
+struct zc_user;
 struct zc_write;
 
 /* Settings, from module parameters when a net is opened */
@@ -83,7 +85,8 @@ struct zc_net_config {
 	u32 eager_bytes;	/* units up to here go in messages; at most what an inbox holds */
 	u32 depth;		/* inboxes posted for each half-link: 32 */
 	u64 silence_ns;		/* heartbeat interval: a fifth of the time-out */
-	u64 timeout_ns;		/* heartbeat time-out: 2 s */
+	u64 timeout_ns;		/* heartbeat time-out: 2 s; 0: none */
+	u64 tick_ns;		/* interval of ticks: that of heartbeats, if there are any */
 };
 
 /**
@@ -91,10 +94,14 @@ struct zc_net_config {
  * @comm: the communicator
  * @fabric: what carries it
  * @fab: the fabric's own
+ * @user: whose it is
+ * @memcg: what kernel threads allocate for the net is charged to it
+ * @unlimited: that user has CAP_SYS_RESOURCE
+ * @bytes: kernel memory taken, counted by zc_net_charge()
  * @config: settings
  * @rails: their number
  * @next_rail: for the next post with writes
- * @peers: by node, NULL: nothing has been heard of it nor said to it; @comm->nodes of them
+ * @peers: by node, NULL: nothing has been heard of it nor said to it; @comm->layout.nodes of them
  * @addresses: of all nodes, ZCOLL_ADDRESS_MAX bytes each; NULL: not known yet
  * @poll_lock: see the head of this file
  * @region_lock: likewise
@@ -119,6 +126,7 @@ struct zc_net_config {
  * @region_bytes: memory of the kernel's regions
  * @nlandings: landings that are kept
  * @inbox_bytes: memory of inboxes with payload that waits
+ * @inbox_room: so much of it has been charged, under zc_comm.lock
  * @keys_bytes: memory of keys that peers have told
  * @bytes_written: counters, as in struct zcoll_stats
  * @bytes_inline: likewise
@@ -128,6 +136,10 @@ struct zc_net {
 	struct zc_comm *comm;
 	const struct zc_fabric *fabric;
 	void *fab;
+	struct zc_user *user;
+	struct mem_cgroup *memcg;
+	bool unlimited;
+	atomic64_t bytes;
 	struct zc_net_config config;
 	u32 rails;
 	u32 next_rail;
@@ -156,6 +168,7 @@ struct zc_net {
 	u64 region_bytes;
 	u32 nlandings;
 	atomic64_t inbox_bytes;
+	u64 inbox_room;
 	u64 keys_bytes;
 	u64 bytes_written;
 	u64 bytes_inline;
@@ -171,6 +184,8 @@ void zc_net_close(struct zc_comm *comm);
 u32 zc_net_address(struct zc_net *net, void *buf);
 int zc_net_peers(struct zc_net *net, u8 *addresses, struct zc_text *why);
 void zc_net_event(struct zc_net *net);
+void zc_net_close_again(struct zc_net *net);
+void zc_net_deafen(struct zc_net *net);
 void zc_net_connect(struct zc_out *out);
 void zc_net_connect_ended(struct zc_net *net);
 void zc_net_take_in(struct zc_net *net);
@@ -207,6 +222,14 @@ void zc_net_call(struct zc_net *net, struct zc_op *op);
 struct zc_post *zc_message_new(struct zc_net *net, u32 node, u8 type, u32 length);
 void zc_messages_free(struct zc_net *net);
 
+/* ---- user.c ---- */
+
+int zc_user_enter(struct zc_net *net);
+void zc_user_exit(struct zc_net *net);
+void zc_user_connect(struct zc_user *user, struct work_struct *work);
+int zc_net_charge(struct zc_net *net, u64 bytes, struct zc_text *why);
+void zc_net_uncharge(struct zc_net *net, u64 bytes);
+
 /* ---- waits.c ---- */
 
 void zc_net_add_waits(struct zc_text *text, const struct zc_comm *comm, const struct zc_op *op);
@@ -228,6 +251,7 @@ enum zc_region_state {
  * @kernel: pages of our own, vmalloc'ed; else a user's, kept by a struct zc_buf
  * @mapped: the fabric has it; under zc_net.region_lock
  * @state: enum zc_region_state
+ * @via: half-link by which it is being exposed
  * @waiting: posts that wait until it is exposed
  * @told: bit for each node that knows its keys
  * @nposts: posts that name it, in queues or in @waiting
@@ -243,6 +267,7 @@ struct zc_region {
 	bool kernel;
 	bool mapped;
 	enum zc_region_state state;
+	struct zc_out *via;
 	struct list_head waiting;
 	unsigned long *told;
 	u32 nposts;
@@ -258,6 +283,7 @@ void zc_region_put(struct zc_region *region);
 bool zc_region_ready(struct zc_region *region, struct zc_post *post);
 void zc_post_name(struct zc_post *post, struct zc_region *region);
 void zc_regions_drop_posts(struct zc_net *net);
+bool zc_regions_settled(const struct zc_net *net);
 void zc_regions_unmap(struct zc_net *net);
 void zc_regions_destroy(struct zc_net *net);
 int zc_keys_heard(struct zc_peer *peer, const void *payload, u32 length);
@@ -405,6 +431,8 @@ struct zc_post {
  * @state: enum zc_out_state
  * @queue: posts that wait for the connection, a credit, or room
  * @posted: posts the fabric has
+ * @owed: posts with units that the fabric has, and regions that are being exposed: CLOSE waits
+ *	for these
  * @sent: messages sent, in all
  * @taken: of these, how many the peer has said it has taken in
  * @crediting: a CREDIT is in @queue
@@ -420,6 +448,7 @@ struct zc_out {
 	enum zc_out_state state;
 	struct list_head queue;
 	u32 posted;
+	u32 owed;
 	u32 sent;
 	u32 taken;
 	bool crediting;
@@ -470,7 +499,8 @@ static_assert(ZC_WINDOW <= 64);
  * @broken: a half-link is down, which has not been judged yet
  * @heard_out: what had come before that has been taken in
  * @broke_at: when @broken was set
- * @lost: it is taken for dead, or cannot be reached
+ * @lost: it is taken for dead, or cannot be reached: nothing that it says counts
+ * @shunned: so it is because of what it has sent
  * @error: why @broken
  * @why: likewise; kmalloc'ed, or NULL
  * @retired: operations it has ended, as far as it has said
@@ -492,6 +522,7 @@ struct zc_peer {
 	bool heard_out;
 	ktime_t broke_at;
 	bool lost;
+	bool shunned;
 	int error;
 	char *why;
 	u64 retired;
@@ -516,6 +547,7 @@ bool zc_peers_quiet(const struct zc_net *net);
 struct zc_post *zc_post_alloc(struct zc_net *net, u32 node, u32 length, u32 nwrites);
 void zc_post_drop(struct zc_post *post);
 void zc_peer_credit(struct zc_peer *peer);
+bool zc_peer_in_credit(struct zc_peer *peer);
 void zc_out_queue(struct zc_post *post);
 void zc_out_queue_first(struct zc_post *post);
 void zc_out_pump(struct zc_out *out);
@@ -530,7 +562,8 @@ bool zc_post_fill(struct zc_post *post);
  * struct zc_fabric - a fabric
  * @name: how users call it
  * @open: make what a net needs, and listen. @rails: what follows the name and a colon in the
- *	option, or "". Sets zc_net.rails. May sleep. Return: 0, or a negative errno and @why.
+ *	option, or "". Sets zc_net.rails. May sleep. Return: 0, or a negative errno and @why, and
+ *	the net is not polled any more.
  * @close: undo it; all half-links are disconnected, all regions unmapped. May sleep.
  * @address: write this node's address, at most ZCOLL_ADDRESS_MAX bytes. Return: its bytes.
  * @connect: begin to connect @out->peer, whose address is given; from connect_work, may

@@ -190,7 +190,7 @@ static void zc_peers_drop(struct zc_net *net,
 	struct zc_post *post, *next;
 	u32 node;
 
-	for (node = 0; node < net->comm->nodes; node++) {
+	for (node = 0; node < net->comm->layout.nodes; node++) {
 		if (!net->peers[node])
 			continue;
 		list_for_each_entry_safe(post, next, &net->peers[node]->out.queue, link) {
@@ -229,7 +229,7 @@ void zc_peers_pump(struct zc_net *net)
 {
 	u32 node;
 
-	for (node = 0; node < net->comm->nodes; node++)
+	for (node = 0; node < net->comm->layout.nodes; node++)
 		if (net->peers[node])
 			zc_out_pump(&net->peers[node]->out);
 }
@@ -292,6 +292,7 @@ static bool zc_out_post(struct zc_out *out, struct zc_post *post)
 		return false;
 	}
 	out->posted++;
+	out->owed += post->data;
 	if (post->region) {
 		post->region->nposts--;
 		post->region = NULL;
@@ -399,6 +400,27 @@ void zc_peer_credit(struct zc_peer *peer)
 	zc_out_pump(&peer->out);
 }
 
+/*
+ * Does the peer keep to its credits? If not, it might have this node say any number of things that
+ * it never takes in. So nothing that it says counts any more; its half-links end with CLOSE.
+ */
+bool zc_peer_in_credit(struct zc_peer *peer)
+{
+	struct zc_net *net = peer->net;
+
+	if (peer->in.received - peer->in.credited <= net->config.depth)
+		return true;
+	zc_peer_misbehaved(peer, "more than %u messages that it had no credits for",
+			   net->config.depth);
+	peer->lost = true;
+	WRITE_ONCE(peer->shunned, true);
+	peer->out.state = ZC_OUT_DOWN;
+	zc_engine_lost(net->comm->engine, peer->node);
+	zc_out_drop(&peer->out);
+	zc_net_close_again(net);
+	return false;
+}
+
 /* ---- what a fabric calls back ---- */
 
 /* A half-link has gone down: to be judged when what came before has been taken in */
@@ -481,7 +503,7 @@ struct zc_in *zc_in_accept(struct zc_net *net, u32 node)
 	struct zc_in *in = NULL;
 	struct zc_peer *peer;
 
-	if (node >= net->comm->nodes || node == net->comm->node)
+	if (node >= net->comm->layout.nodes || node == net->comm->layout.node)
 		return NULL;
 	spin_lock(&net->comm->lock);
 	peer = net->closing || net->device_gone || !net->comm->engine ? NULL : zc_peer(net, node);
@@ -502,7 +524,7 @@ void zc_in_up(struct zc_in *in)
 	in->up = true;
 	zc_peer_answered(in->peer);
 	/* Those that came before have been told when this node left */
-	if (net->left && zc_net_sends(net))
+	if (net->left && !net->closing && !zc_engine_error(net->comm->engine))
 		zc_net_bye(net, in->peer);
 	spin_unlock(&net->comm->lock);
 }
@@ -533,6 +555,7 @@ void zc_post_done(struct zc_post *post, int error)
 
 	spin_lock(&net->comm->lock);
 	out->posted--;
+	out->owed -= post->data;
 	if (!error)
 		net->bytes_written += post->written;
 	if (error && zc_net_sends(net) && zc_out_accepts(out)) {
@@ -589,7 +612,7 @@ void zc_peers_judge(struct zc_net *net)
 	spin_lock(&net->comm->lock);
 	look = net->broken;
 	net->broken = false;
-	for (node = 0; look && node < net->comm->nodes; node++) {
+	for (node = 0; look && node < net->comm->layout.nodes; node++) {
 		struct zc_peer *peer = net->peers[node];
 
 		if (!peer || !peer->broken)
@@ -617,7 +640,7 @@ bool zc_peers_quiet(const struct zc_net *net)
 	u32 node;
 
 	spin_lock(&net->comm->lock);
-	for (node = 0; node < net->comm->nodes && quiet; node++) {
+	for (node = 0; node < net->comm->layout.nodes && quiet; node++) {
 		const struct zc_peer *peer = net->peers[node];
 
 		if (!peer || peer->lost || peer->left || peer->out.state == ZC_OUT_DOWN ||
@@ -636,7 +659,7 @@ static void zc_out_end(struct zc_out *out, bool all)
 
 	spin_lock(&net->comm->lock);
 	begun = !out->ended && out->state != ZC_OUT_IDLE &&
-		(all || out->posted || out->state == ZC_OUT_DOWN);
+		(all || out->owed || out->state == ZC_OUT_DOWN);
 	if (begun) {
 		out->ended = true;
 		out->state = ZC_OUT_DOWN;
@@ -666,6 +689,7 @@ static void zc_in_end(struct zc_in *in)
 	spin_lock(&net->comm->lock);
 	ends = in->accepted && !in->ended;
 	in->ended |= ends;
+	in->up &= !ends;
 	spin_unlock(&net->comm->lock);
 	if (ends)
 		net->fabric->drop(in);
@@ -674,7 +698,9 @@ static void zc_in_end(struct zc_in *in)
 /**
  * zc_peers_disconnect - end half-links
  * @net: the net
- * @all: all of them, in both directions; else those that are down, or do not answer posts
+ * @all: all of them, in both directions; else those that are down or shunned, and those that have
+ *	not answered for what concerns users' memory. Other messages may take their time: they
+ *	settle verdicts.
  *
  * Context: may sleep; by close_work, or after it.
  */
@@ -682,13 +708,13 @@ void zc_peers_disconnect(struct zc_net *net, bool all)
 {
 	u32 node;
 
-	for (node = 0; node < net->comm->nodes; node++) {
+	for (node = 0; node < net->comm->layout.nodes; node++) {
 		struct zc_peer *peer = READ_ONCE(net->peers[node]);
 
 		if (!peer)
 			continue;
 		zc_out_end(&peer->out, all);
-		if (all)
+		if (all || READ_ONCE(peer->shunned))
 			zc_in_end(&peer->in);
 	}
 }
@@ -697,7 +723,7 @@ void zc_peers_free(struct zc_net *net)
 {
 	u32 node;
 
-	for (node = 0; node < net->comm->nodes; node++) {
+	for (node = 0; net->peers && node < net->comm->layout.nodes; node++) {
 		struct zc_peer *peer = net->peers[node];
 
 		if (!peer)

@@ -196,10 +196,13 @@ static int zc_rdma_open(struct zc_net *net, const char *rails, struct zc_text *w
 	zc_hello_name(net->comm->key, rdma->name);
 	net->fab = rdma;
 	err = zc_rails_find(rdma, rails, why);
-	if (err)
-		zc_rdma_close(net);
-	else
+	if (!err) {
 		net->rails = rdma->nrails;
+		return 0;
+	}
+	/* Who knows the key may have come already, by a rail that is there */
+	zc_net_deafen(net);
+	zc_rdma_close(net);
 	return err;
 }
 

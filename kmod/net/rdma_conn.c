@@ -41,14 +41,31 @@ static u64 zc_patience(const struct zc_rdma *rdma)
 
 /* ---- making and destroying ---- */
 
-static struct zc_conn *zc_conn_alloc(struct zc_rail *rail, bool sends)
+/* What is charged for a connection: the inboxes that are posted, or room for chains */
+static u64 zc_conn_bytes(const struct zc_conn *conn)
+{
+	const struct zc_rail *rail = conn->rail;
+
+	if (!conn->sends)
+		return ZC_RDMA_INBOXES(rail->rdma->net) * ZC_INBOX_BYTES;
+	return rail->post_wrs * (sizeof(*conn->wrs) + rail->max_sge * sizeof(*conn->sges));
+}
+
+/* Return: a connection, or an ERR_PTR, with a text if it is -ENOBUFS */
+static struct zc_conn *zc_conn_alloc(struct zc_rail *rail, bool sends, struct zc_text *why)
 {
 	struct zc_conn *conn = kzalloc(sizeof(*conn), GFP_KERNEL);
+	int err;
 
 	if (!conn)
-		return NULL;
+		return ERR_PTR(-ENOMEM);
 	conn->rail = rail;
 	conn->sends = sends;
+	err = zc_net_charge(rail->rdma->net, zc_conn_bytes(conn), why);
+	if (err) {
+		kfree(conn);
+		return ERR_PTR(err);
+	}
 	conn->since = ktime_get();
 	INIT_LIST_HEAD(&conn->link);
 	INIT_LIST_HEAD(&conn->posts);
@@ -63,6 +80,7 @@ static void zc_conn_free(struct zc_conn *conn)
 
 	if (!conn->half)
 		atomic_dec(&rdma->strangers);
+	zc_net_uncharge(rdma->net, zc_conn_bytes(conn));
 	kfree(conn);
 	zc_rdma_exit(rdma);
 }
@@ -174,6 +192,12 @@ static int zc_conn_over(struct zc_conn *conn)
 	return err;
 }
 
+static bool zc_conn_reached(const struct zc_conn *conn, enum zc_conn_step step)
+{
+	/* Pairs with zc_conn_progress() */
+	return smp_load_acquire(&conn->step) >= step;
+}
+
 static int zc_conn_wait(struct zc_conn *conn, enum zc_conn_step step, ktime_t until)
 {
 	static const char * const silence[] = {
@@ -185,14 +209,14 @@ static int zc_conn_wait(struct zc_conn *conn, enum zc_conn_step step, ktime_t un
 	int err;
 
 	wait_event_timeout(conn->rail->rdma->waitq,
-			   READ_ONCE(conn->step) >= step || READ_ONCE(conn->error) ||
+			   zc_conn_reached(conn, step) || READ_ONCE(conn->error) ||
 			   zc_half_over(conn->half), msecs_to_jiffies(zc_ms_until(until)));
 	err = zc_conn_over(conn);
 	if (err)
 		return err;
 	if (READ_ONCE(conn->error))
 		return conn->error;
-	if (READ_ONCE(conn->step) >= step)
+	if (zc_conn_reached(conn, step))
 		return 0;
 	cmpxchg(&conn->what, NULL, silence[step]);
 	return -ETIMEDOUT;
@@ -240,7 +264,7 @@ static void zc_hello_make(struct zc_conn *conn)
 	hello->version = cpu_to_le16(ZW_VERSION);
 	hello->rail = cpu_to_le16(conn->rail->index);
 	memcpy(hello->comm, rdma->name, sizeof(hello->comm));
-	hello->from = cpu_to_le32(comm->node);
+	hello->from = cpu_to_le32(comm->layout.node);
 	hello->to = cpu_to_le32(conn->half->node);
 	hello->time = cpu_to_le64(ktime_get_ns());
 	get_random_bytes(hello->nonce, sizeof(hello->nonce));
@@ -339,10 +363,10 @@ static int zc_half_connect(struct zc_half *half, struct zc_rail *rail,
 	}
 	for (;;) {
 		ktime_t by = min_t(ktime_t, ktime_add_ns(ktime_get(), share), until);
-		struct zc_conn *conn = zc_conn_alloc(rail, true);
+		struct zc_conn *conn = zc_conn_alloc(rail, true, why);
 
-		if (!conn)
-			return -ENOMEM;
+		if (IS_ERR(conn))
+			return PTR_ERR(conn);
 		conn->half = half;
 		err = zc_conn_reach(conn, &to, by, why);
 		if (!err) {
@@ -488,8 +512,10 @@ static enum zc_rdma_reason zc_hello_check(const struct zc_rail *rail, const void
 	if (memcmp(hello->comm, rdma->name, sizeof(hello->comm)) ||
 	    !zc_hello_equal(tag, said->tag, sizeof(tag)))
 		return ZC_RDMA_KEY;
-	if (le32_to_cpu(hello->to) != comm->node || le32_to_cpu(hello->from) >= comm->nodes ||
-	    le32_to_cpu(hello->from) == comm->node || le16_to_cpu(hello->rail) != rail->index)
+	if (le32_to_cpu(hello->to) != comm->layout.node ||
+	    le32_to_cpu(hello->from) >= comm->layout.nodes ||
+	    le32_to_cpu(hello->from) == comm->layout.node ||
+	    le16_to_cpu(hello->rail) != rail->index)
 		return ZC_RDMA_NODE;
 	/* Not after a failure: who comes late then is told by ABORT what has failed */
 	if (READ_ONCE(rdma->net->closing))
@@ -527,12 +553,26 @@ static int zc_conn_accept(struct zc_conn *conn, struct rdma_cm_id *id)
 	return rdma_accept(id, &param);
 }
 
+/* A node that knows the key cannot be let in. It tries again, but not if that is for good. */
+static void zc_request_failed(struct zc_net *net, int error, const struct zc_rdma_hello *said,
+			      const struct zc_text *why)
+{
+	if (error != -ENOBUFS)
+		return;
+	spin_lock(&net->comm->lock);
+	zc_comm_failf(net->comm, error, "node %u: the connection from node %u: %s",
+		      net->comm->layout.node, le32_to_cpu(said->hello.from), why->buf);
+	spin_unlock(&net->comm->lock);
+	zc_net_event(net);
+}
+
 static int zc_conn_request(struct zc_rail *rail, struct rdma_cm_id *id,
 			   const struct rdma_conn_param *theirs)
 {
 	struct zc_rdma_reject reject = { .magic = cpu_to_le32(ZW_MAGIC) };
 	struct zc_rdma *rdma = rail->rdma;
 	enum zc_rdma_reason reason;
+	struct zc_text why = {};
 	struct zc_conn *conn;
 	int err;
 
@@ -546,10 +586,11 @@ static int zc_conn_request(struct zc_rail *rail, struct rdma_cm_id *id,
 		rdma_reject(id, &reject, sizeof(reject), IB_CM_REJ_CONSUMER_DEFINED);
 		return -ECONNREFUSED;
 	}
-	conn = zc_conn_alloc(rail, false);
-	if (!conn) {
+	conn = zc_conn_alloc(rail, false, &why);
+	if (IS_ERR(conn)) {
 		atomic_dec(&rdma->strangers);
-		return -ENOMEM;
+		zc_request_failed(rdma->net, PTR_ERR(conn), theirs->private_data, &why);
+		return PTR_ERR(conn);
 	}
 	memcpy(&conn->hello, theirs->private_data, sizeof(conn->hello));
 	err = zc_conn_accept(conn, id);
@@ -738,10 +779,10 @@ static void zc_conn_rejected(struct zc_conn *conn, struct rdma_cm_id *id,
 	}
 }
 
-/* The wait queue's lock orders it after what has been written before */
 void zc_conn_progress(struct zc_conn *conn, enum zc_conn_step step)
 {
-	WRITE_ONCE(conn->step, step);
+	/* Who waits for it (zc_conn_wait()) sees what has come with it */
+	smp_store_release(&conn->step, step);
 	wake_up_all(&conn->rail->rdma->waitq);
 }
 

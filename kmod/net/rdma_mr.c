@@ -302,7 +302,8 @@ static void zc_reg_done(struct ib_cq *cq, struct ib_wc *wc)
 	spin_lock(&comm->lock);
 	conn->regs_used--;
 	spin_unlock(&comm->lock);
-	atomic_dec(&chunk->region->pending);
+	/* Pairs with zc_region_is_settled(): who sees it sees the error, too */
+	(void)atomic_dec_return_release(&chunk->region->pending);
 	wake_up_all(&conn->rail->rdma->waitq);
 }
 
@@ -384,7 +385,7 @@ static int zc_chunk_expose(struct zc_rdma_region *fab, u32 r, u32 c)
  */
 static bool zc_region_is_settled(const struct zc_rdma_region *fab)
 {
-	return !atomic_read(&fab->pending) || READ_ONCE(fab->half->quiet);
+	return !atomic_read_acquire(&fab->pending) || READ_ONCE(fab->half->quiet);
 }
 
 /*

@@ -17,6 +17,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "rdma.h"
@@ -104,6 +105,7 @@ static int zc_inbox_post(struct zc_conn *conn, struct zc_inbox *box)
 /* Post @count new inboxes. Under zc_net.poll_lock, or before others see the connection. */
 int zc_conn_refill(struct zc_conn *conn, u32 count)
 {
+	struct mem_cgroup *before = set_active_memcg(zc_conn_net(conn)->memcg);
 	struct zc_inbox *box;
 	int err = 0;
 
@@ -113,6 +115,7 @@ int zc_conn_refill(struct zc_conn *conn, u32 count)
 		if (err && box)
 			zc_inbox_free(box);
 	}
+	set_active_memcg(before);
 	return err;
 }
 

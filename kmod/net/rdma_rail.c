@@ -8,6 +8,9 @@
  * addresses, in the order of its network interfaces, until one belongs to the device, port and
  * GID wanted and the port is active. Link-local addresses are of no use: they do not tell the
  * network.
+ *
+ * Ports are given out by the communication manager, which knows its own only. On iWARP they are
+ * ports of TCP, where a socket may have the one that was given: then the rail asks for another.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -20,8 +23,9 @@
 
 #include "rdma.h"
 
-/* Addresses of this machine that are tried */
+/* Addresses of this machine that are tried, and ports of one */
 #define ZC_ADDRESSES	64
+#define ZC_PORTS	16
 
 /* What an entry of the option asks for; NULL, 0 and -1: any */
 struct zc_rail_wish {
@@ -166,7 +170,40 @@ static int zc_rail_limits(struct zc_rail *rail, struct zc_text *why)
 	return 0;
 }
 
-static int zc_rail_open(struct zc_rail *rail, struct zc_text *why)
+static void zc_rail_set_listener(struct zc_rail *rail, struct rdma_cm_id *id)
+{
+	rail->listener = id;
+	memcpy(&rail->address, &id->route.addr.src_addr, sizeof(rail->address));
+}
+
+/* Bound to another port of the same address; the old one is not free before that is done */
+static bool zc_rail_rebind(struct zc_rail *rail, struct sockaddr_storage *address)
+{
+	const struct zc_rail_wish same = { .device = rail->name, .port = rail->port, .gid = -1 };
+	struct rdma_cm_id *id = zc_rail_bind(rail, address, &same);
+
+	if (!id)
+		return false;
+	rdma_destroy_id(rail->listener);
+	zc_rail_set_listener(rail, id);
+	return true;
+}
+
+/* On @address, which names no port */
+static int zc_rail_listen(struct zc_rail *rail, struct sockaddr_storage *address)
+{
+	u32 ports = 0;
+	int err;
+
+	do {
+		/* A burst of all who may be strangers, and as many again to be told to wait */
+		err = rdma_listen(rail->listener, 2 * ZC_STRANGERS);
+	} while (err == -EADDRINUSE && ++ports < ZC_PORTS && zc_rail_rebind(rail, address));
+	return err;
+}
+
+static int zc_rail_open(struct zc_rail *rail, struct sockaddr_storage *address,
+			struct zc_text *why)
 {
 	struct ib_pd *pd;
 	int err;
@@ -174,7 +211,7 @@ static int zc_rail_open(struct zc_rail *rail, struct zc_text *why)
 	err = zc_rail_limits(rail, why);
 	if (err)
 		return err;
-	rail->said = kvcalloc(rail->rdma->net->comm->nodes, sizeof(*rail->said),
+	rail->said = kvcalloc(rail->rdma->net->comm->layout.nodes, sizeof(*rail->said),
 			      GFP_KERNEL_ACCOUNT);
 	if (!rail->said)
 		return -ENOMEM;
@@ -182,8 +219,7 @@ static int zc_rail_open(struct zc_rail *rail, struct zc_text *why)
 	err = PTR_ERR_OR_ZERO(pd);
 	if (!err) {
 		rail->pd = pd;
-		/* A burst of all who may be strangers, and as many again to be told to wait */
-		err = rdma_listen(rail->listener, 2 * ZC_STRANGERS);
+		err = zc_rail_listen(rail, address);
 	}
 	if (err)
 		zc_text_add(why, "cannot listen on RDMA device %s port %u: error %d",
@@ -205,8 +241,11 @@ static int zc_rail_find(struct zc_rail *rail, struct zc_rail_candidates *all,
 	struct rdma_cm_id *id = NULL;
 	u32 i;
 
-	for (i = 0; i < all->count && !id; i++)
+	for (i = 0; i < all->count; i++) {
 		id = zc_rail_bind(rail, &all->addresses[i], wish);
+		if (id)
+			break;
+	}
 	if (!id && !wish->device)
 		zc_text_add(why, "no RDMA device has an active port with an IP address");
 	else if (!id)
@@ -214,16 +253,15 @@ static int zc_rail_find(struct zc_rail *rail, struct zc_rail_candidates *all,
 			    wish->device);
 	if (!id)
 		return -ENODEV;
-	rail->listener = id;
 	rail->dev = id->device;
 	strscpy(rail->name, dev_name(&id->device->dev), sizeof(rail->name));
 	rail->port = id->port_num;
-	memcpy(&rail->address, &id->route.addr.src_addr, sizeof(rail->address));
+	zc_rail_set_listener(rail, id);
 	if (!zc_rail_device_enter(rail)) {
 		zc_text_add(why, "RDMA device %s is being removed", rail->name);
 		return -ENODEV;
 	}
-	return zc_rail_open(rail, why);
+	return zc_rail_open(rail, &all->addresses[i], why);
 }
 
 /* ---- the option ---- */

@@ -64,7 +64,7 @@ static void zc_waits_for_links(struct zc_waits *waits, const struct zc_comm *com
 {
 	u32 node;
 
-	for (node = 0; node < comm->nodes; node++) {
+	for (node = 0; node < comm->layout.nodes; node++) {
 		const struct zc_peer *peer = comm->net->peers[node];
 
 		if (peer && !list_empty(&peer->out.queue) && peer->out.state != ZC_OUT_UP)
@@ -97,7 +97,7 @@ void zc_net_add_waits(struct zc_text *text, const struct zc_comm *comm, const st
 	zc_waits_for_links(&waits, comm);
 	if (!waits.n) {
 		zc_text_add(text, "all has come from other nodes, the work on node %u is not done",
-			    comm->node);
+			    comm->layout.node);
 		return;
 	}
 	zc_text_add(text, "waits for ");

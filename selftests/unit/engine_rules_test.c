@@ -59,7 +59,7 @@ static struct solo *solo_new(struct zcoll_plan *plan, u32 node)
 {
 	const struct zc_engine_config config = {
 		.node = node, .nodes = plan->nodes, .window = 4, .steps = 24,
-		.links = plan->nodes - 1, .slots = 4, .inflight = 4, .bits = 128,
+		.links = plan->nodes - 1, .slots = 4, .inflight = 4, .bits = 128, .patience = 100,
 	};
 
 	return solo_config(plan, &config);
@@ -339,6 +339,32 @@ static void test_retires_in_order(void)
 	answer(s);
 	drain(s);
 	is(zc_engine_retired(s->engine), 3, "all at once when the first one ends");
+	solo_free(s);
+}
+
+/* Numbers that nobody will submit are passed over, and what has ended beyond them retires */
+static void test_skip(void)
+{
+	struct solo *s = solo_new(plan_local(), 0);
+
+	s->desc.slice = s->desc.geo.count;
+	submit(s, 3);
+	drain(s);
+	answer(s);
+	drain(s);
+	zc_engine_skip(s->engine, 3);
+	is(zc_engine_retired(s->engine), 4, "all before it skipped, an operation that has ended retires");
+	zc_engine_skip(s->engine, 2);
+	is(zc_engine_retired(s->engine), 4, "nothing is skipped backwards");
+	zc_engine_skip(s->engine, 1002);
+	is(submit(s, 1001), -EEXIST, "what was skipped is over");
+	is(submit(s, 1005), 0, "the window begins behind it");
+	submit(s, 1002);
+	drain(s);
+	answer(s);
+	drain(s);
+	is(count(s, ZC_DO_COMPLETE), 2, "and operations end as ever");
+	is(zc_engine_retired(s->engine), 1003, "in order");
 	solo_free(s);
 }
 
@@ -854,9 +880,9 @@ static void test_send_to_left(void)
 
 /* ------------------------------------------------------------------ agreement */
 
-static struct solo *solo_agreed(u32 node)
+static struct solo *solo_agreed_of(u32 nodes, u32 node)
 {
-	struct solo *s = solo_new(plan_chain(5, true), node);
+	struct solo *s = solo_new(plan_chain(nodes, true), node);
 
 	s->desc.flags = ZC_OP_AGREED;
 	s->desc.geo.count = 0;
@@ -864,6 +890,11 @@ static struct solo *solo_agreed(u32 node)
 	drain(s);
 	answer(s);
 	return s;
+}
+
+static struct solo *solo_agreed(u32 node)
+{
+	return solo_agreed_of(5, node);
 }
 
 static struct zc_msg settling(u32 type, u64 below)
@@ -962,6 +993,93 @@ static void test_agreement_without_left(void)
 	solo_free(s);
 }
 
+/* The host may have dropped it: nobody has written that output */
+static void test_unit_of_revoked(void)
+{
+	struct solo *s = solo_new(plan_chain(5, true), 4);
+
+	s->desc.flags = ZC_OP_AGREED;
+	s->desc.geo.count = 4;
+	submit(s, 0);
+	drain(s);
+	hear(s, 3, data(CHAIN_DELIVER, 0));
+	drain(s);
+	is(count(s, ZC_DO_DELIVER), 1, "a result is on its way to its place");
+	hear(s, 0, settling(ZC_MSG_DECISION, 1));
+	answer(s);
+	answer(s);
+	drain(s);
+	is(count(s, ZC_DO_CLOSE), 1, "the engine is revoked before it is there");
+	zc_engine_closed(s->engine);
+	drain(s);
+	is(verdict(s), -EHOSTDOWN, "which is no success, whatever others decide");
+	solo_free(s);
+}
+
+/* Nodes that live, and say nothing of the verdicts */
+
+static void test_silent_coordinator(void)
+{
+	struct solo *s = solo_agreed(4);
+
+	zc_engine_abort(s->engine, -ECANCELED);
+	drain(s);
+	is(told(s, ZC_MSG_ABORT, 0) > 0, true, "the lowest node is asked to coordinate");
+	is(zc_engine_tick(s->engine, 1199), 1200, "it has twice a coordinator's patience");
+	hear(s, 0, (struct zc_msg){ .type = ZC_MSG_ALIVE });
+	drain(s);
+	is(told(s, ZC_MSG_ABORT, 1), 0, "for so long it is waited for");
+	zc_engine_tick(s->engine, 1200);
+	drain(s);
+	is(told(s, ZC_MSG_ABORT, 1) > 0, true, "then the next one is asked to");
+	hear(s, 1, settling(ZC_MSG_ASK, 0));
+	drain(s);
+	is(told(s, ZC_MSG_ANSWER, 1), 1, "which may still settle it");
+	solo_free(s);
+}
+
+static void test_silent_followers(void)
+{
+	struct solo *s = solo_agreed(0);
+
+	zc_engine_abort(s->engine, -ECANCELED);
+	drain(s);
+	hear(s, 1, settling(ZC_MSG_ANSWER, 0));
+	hear(s, 3, settling(ZC_MSG_ANSWER, 0));
+	zc_engine_tick(s->engine, 1099);
+	hear(s, 2, (struct zc_msg){ .type = ZC_MSG_ALIVE });
+	drain(s);
+	is(count(s, ZC_DO_CLOSE), 0, "a coordinator waits for all answers");
+	zc_engine_tick(s->engine, 1100);
+	drain(s);
+	is(told(s, ZC_MSG_DECISION, 1) + told(s, ZC_MSG_DECISION, 3), 2,
+	   "but not for ever: it decides with those it has");
+	is(told(s, ZC_MSG_DECISION, 2) + told(s, ZC_MSG_DECISION, 4), 0,
+	   "who has not answered is lost");
+	is(count(s, ZC_DO_CLOSE), 1, "and verdicts come");
+	solo_free(s);
+}
+
+/* Each asks when the one before is about to be given up, and none decides */
+static void test_silent_together(void)
+{
+	struct solo *s = solo_agreed_of(10, 9);
+	u64 now;
+
+	zc_engine_abort(s->engine, -ECANCELED);
+	drain(s);
+	for (now = 1000; now < 1800; now += 10) {
+		hear(s, (now - 1000) / 100, settling(ZC_MSG_ASK, 0));
+		zc_engine_tick(s->engine, now);
+		drain(s);
+	}
+	is(count(s, ZC_DO_CLOSE), 0, "several coordinators may follow each other");
+	zc_engine_tick(s->engine, 1800);
+	drain(s);
+	is(count(s, ZC_DO_CLOSE), 1, "but there is a time when all is settled");
+	solo_free(s);
+}
+
 int main(int argc, char **argv)
 {
 	test_dimensions();
@@ -971,6 +1089,7 @@ int main(int argc, char **argv)
 	test_small_engine();
 	test_early();
 	test_retires_in_order();
+	test_skip();
 	test_empty_units();
 	test_retired_wraps();
 	test_no_reserve();
@@ -993,5 +1112,9 @@ int main(int argc, char **argv)
 	test_late_decision();
 	test_coordinator();
 	test_agreement_without_left();
+	test_unit_of_revoked();
+	test_silent_coordinator();
+	test_silent_followers();
+	test_silent_together();
 	return tap_end();
 }

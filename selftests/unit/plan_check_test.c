@@ -151,6 +151,31 @@ static void test_values(void)
 	      "node 0: segment 0 lacks the contribution of node 1 at the end");
 }
 
+/* Who has an output divides an average there: what it sends on as a result must be one */
+static void test_final_before_delivered(void)
+{
+	/* Node 0 folds what node 1 has, keeps that, and returns it */
+	static const struct zcoll_step steps[] = {
+		{ .kind = ZCOLL_STEP_SEND, .flags = ZCOLL_STEP_FIRST, .first = 1, .count = 1,
+		  .peer = ZCOLL_PEER_XOR, .dist = 1, .match = 1 },
+		{ .kind = ZCOLL_STEP_FOLD, .flags = ZCOLL_STEP_FIRST, .every = 2, .count = 1,
+		  .peer = ZCOLL_PEER_XOR, .dist = 1 },
+		{ .kind = ZCOLL_STEP_FINAL, .every = 2, .count = 1, .after = { SLICE(1, 0) } },
+		{ .kind = ZCOLL_STEP_SEND, .every = 2, .count = 1, .peer = ZCOLL_PEER_XOR,
+		  .dist = 1, .match = 4, .after = { SLICE(2, 0) } },
+		{ .kind = ZCOLL_STEP_DELIVER, .first = 1, .count = 1, .peer = ZCOLL_PEER_XOR,
+		  .dist = 1, .after = { SLICE(0, 0) } },
+	};
+	struct zcoll_plan *plan = PLAN(ZCOLL_ALLREDUCE, 2, 1, steps);
+
+	right(plan_copy(plan), "a result that is returned");
+	plan->steps[2].after[0].step = 3;
+	plan->steps[3].after[0].step = 1;
+	wrong(plan, "an accumulation that is returned as a result",
+	      "node 0, step 3 (send), turn 0: segment 0 goes to a deliver before it is final here: "
+	      "a final, or a fold with result, must come first");
+}
+
 static void test_reduce_scatter(void)
 {
 	struct zcoll_plan_facts facts = right(plan_scatter3(), "a reduce-scatter of three");
@@ -226,6 +251,7 @@ int main(void)
 	test_pairs();
 	test_local_rules();
 	test_values();
+	test_final_before_delivered();
 	test_reduce_scatter();
 	test_deadlocks();
 	test_ends();

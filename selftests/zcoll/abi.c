@@ -347,7 +347,7 @@ TEST_F(abi, info_is_sane)
 	EXPECT_EQ(sizeof(info), info.size);
 	EXPECT_EQ(ZCOLL_ABI_VERSION, info.abi_version);
 	EXPECT_EQ(0, info.features & ~(ZCOLL_FEAT_URING | ZCOLL_FEAT_RING_CANCEL |
-				       ZCOLL_FEAT_RDMA));
+				       ZCOLL_FEAT_RDMA | ZCOLL_FEAT_MAILBOX));
 	EXPECT_EQ(((1ULL << ZCOLL_NR_TYPES) - 1) & ~1ULL, info.types);
 	EXPECT_EQ(((1ULL << ZCOLL_NR_OPS) - 1) & ~1ULL, info.ops);
 	EXPECT_LE(2, info.max_ranks);

@@ -36,6 +36,7 @@ CMD_FIELD(send_buf_huge, send_buf, UINT32_MAX, ENOENT);
 CMD_FIELD(recv_buf_unknown, recv_buf, 12345, ENOENT);
 CMD_FIELD(recv_buf_huge, recv_buf, UINT32_MAX, ENOENT);
 CMD_FIELD(count_bytes_wrap, count, 1ULL << 62, EOVERFLOW);
+CMD_FIELD(count_bytes_top_bit, count, 1ULL << 61, EOVERFLOW);
 CMD_FIELD(count_huge, count, UINT64_MAX, EOVERFLOW);
 CMD_FIELD(count_wraps_address, count, (UINT64_MAX >> 2) - 2, EOVERFLOW);
 CMD_FIELD(root, root, 1, EINVAL);
@@ -43,7 +44,7 @@ CMD_FIELD(plan, plan, 1, ENOENT);
 CMD_FIELD(deadline_above_max, deadline_ns, ZCOLL_MAX_DEADLINE_NS + 1, EINVAL);
 CMD_FIELD(deadline_huge, deadline_ns, UINT64_MAX, EINVAL);
 CMD_FIELD(extra, extra, 1, EINVAL);
-CMD_FIELD(reserved, __reserved, 1, EINVAL);
+CMD_FIELD(ended, ended, 1, EINVAL);
 
 FIXTURE(cmd) {
 	struct site s;

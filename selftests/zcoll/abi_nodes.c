@@ -201,6 +201,23 @@ TEST_F(nodes, other_number_of_nodes)
 
 /* --- fabrics ------------------------------------------------------------- */
 
+/* Ranks of one node share a fabric; another node may have other devices */
+TEST_F(nodes, other_fabric_on_the_same_node)
+{
+	for (int i = 0; i < 4; i++)
+		self->map[i] = i / 2;
+	self->join.nodes = 2;
+	EXPECT_JOINS();
+	self->join.rank = 1;
+	EXPECT_REFUSED(-EPROTO, "rank 1: names fabric loop:2, others on node 0 name loop",
+		       __bad.fabric = (uintptr_t)"loop:2"; __bad.fabric_len = 6);
+	EXPECT_JOINS();
+	self->join.rank = 2;
+	self->join.fabric = (uintptr_t)"loop:2";
+	self->join.fabric_len = 6;
+	EXPECT_JOINS();
+}
+
 TEST_F(nodes, fabric_that_is_not_there)
 {
 	EXPECT_REFUSED(-ENODEV, "pigeon", __bad.fabric = (uintptr_t)"pigeon";
@@ -439,7 +456,7 @@ TEST_F(peers, given_after_leaving_is_eshutdown)
 	struct zcoll_status __st;						\
 										\
 	EXPECT_EQ(err, zt_allreduce(self->ep[0], &(cmd)));			\
-	ASSERT_EQ(0, zt_status(self->ep[0], 0, &__st, self->text));		\
+	ASSERT_EQ(0, zt_status(self->ep[0], (cmd).seq, &__st, self->text));	\
 	EXPECT_NE(NULL, strstr(self->text, word)) TH_LOG("%s", self->text);	\
 } while (0)
 
@@ -457,6 +474,16 @@ TEST_F(peers, calls_must_name_a_plan)
 
 	ASSERT_EQ(0, set_peers(self->ep[0], self->address, self->text));
 	EXPECT_CALL(-EINVAL, "on 4 nodes a plan must be named", cmd);
+}
+
+TEST_F(peers, nothing_has_ended_in_mailboxes)
+{
+	struct zcoll_cmd cmd = zt_barrier(1);
+
+	ASSERT_EQ(0, set_peers(self->ep[0], self->address, self->text));
+	ASSERT_EQ(0, load(self->ep[0], &self->image, &cmd.plan, self->text));
+	cmd.ended = 1;
+	EXPECT_CALL(-EINVAL, "field ended", cmd);
 }
 
 TEST_F(peers, plan_must_be_for_the_nodes)

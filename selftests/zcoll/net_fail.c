@@ -3,6 +3,9 @@
  * Failure between nodes, by fabric "loop": the verdict is given on all nodes, soon, with one text;
  * nothing is written after it; and nothing is left behind.
  */
+
+#include <sys/wait.h>
+
 #include "net.h"
 #include "kselftest_harness.h"
 
@@ -440,6 +443,38 @@ TEST_F_TIMEOUT(fail, agreed_verdicts_are_the_same, 120)
 		for (unsigned int r = 0; r < 3; r++)
 			zt_close_ep(&self->zt, self->zn.ep[r]);
 	}
+}
+
+/* Three nodes of a user with little memory for networks. Return: 0, or what is not right. */
+static int poor(FIXTURE_DATA(fail) *self)
+{
+	const unsigned int ranks[NODES] = { 1, 1, 1 };
+
+	if (setreuid(65534, 65534))
+		return 1;
+	zn_init(&self->zn, &self->zt, NODES, ranks);
+	if (zn_open(&self->zn) || zn_plan(&self->zn, "ring", ZCOLL_ALLREDUCE, 0))
+		return 2;
+	for (unsigned int r = 0; r < NODES; r++)
+		START(r, 0, 1 << 17);
+	for (unsigned int r = 0; r < NODES; r++)
+		if (zt_finish(&self->call[r], ZT_LONG_MS) != -ENOBUFS)
+			return 3;
+	return strstr(zn_text(&self->zn, self->zn.ep[0]), "user_net_mib") ? 0 : 4;
+}
+
+/* Each net's own limit allows what they need, but not a mebibyte for all of the user's */
+TEST_F(fail, memory_of_all_nets_of_a_user)
+{
+	unsigned int was = zn_parameter("user_net_mib", 1);
+	int status = -1;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(poor(self));
+	waitpid(pid, &status, 0);
+	zn_parameter("user_net_mib", was);
+	EXPECT_EQ(0, WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 }
 
 ZT_MAIN

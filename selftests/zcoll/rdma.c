@@ -6,7 +6,9 @@
  * /sys/class/infiniband. Without one the tests are skipped; tools/vm/vm --rdma rxe gives one.
  * The test that removes it makes it anew, which software devices only allow.
  */
+#include <arpa/inet.h>
 #include <dirent.h>
+#include <sys/socket.h>
 
 #include "net.h"
 #include "kselftest_harness.h"
@@ -20,6 +22,7 @@ FIXTURE(rdma) {
 	int32_t *in[NODES], *out[NODES];
 	struct zcoll_cmd cmd[NODES];
 	struct zt_call call[NODES];
+	char undo[128];
 };
 
 /* The first RDMA device, or "" */
@@ -42,10 +45,10 @@ FIXTURE_SETUP(rdma)
 
 	ZT_SETUP(self);
 	first_device(self->device, sizeof(self->device));
+	if (!*self->device)
+		ZT_SETUP_SKIP("no RDMA device");
 	zn_init(&self->zn, &self->zt, NODES, ranks);
 	self->zn.fabric = "rdma";
-	if (!*self->device)
-		SKIP(return, "no RDMA device");
 }
 
 FIXTURE_TEARDOWN(rdma)
@@ -54,6 +57,7 @@ FIXTURE_TEARDOWN(rdma)
 		free(self->in[n]);
 		free(self->out[n]);
 	}
+	EXPECT_EQ(0, *self->undo ? system(self->undo) : 0);
 	ZT_TEARDOWN(self);
 }
 
@@ -224,6 +228,110 @@ TEST_F(rdma, two_rails_on_one_device)
 	EXPECT_EQ(2, zn_stats(self->zn.ep[0]).rails);
 }
 
+/* What a file of the device's first port says, or "" */
+static void port_says(const char *device, const char *file, unsigned int i, char line[64])
+{
+	char path[512];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/1/%s/%u", device, file, i);
+	f = fopen(path, "re");
+	if (!f || !fgets(line, 64, f))
+		*line = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	if (f)
+		fclose(f);
+}
+
+/* The index of a GID that begins like this, or -1 */
+static int gid_index(const char *device, const char *begin)
+{
+	char gid[64];
+
+	for (int i = 0; i < 256; i++) {
+		port_says(device, "gids", i, gid);
+		if (!*gid)
+			break;
+		if (!strncmp(gid, begin, strlen(begin)))
+			return i;
+	}
+	return -1;
+}
+
+/* A unique local address (RFC 4193) for the device, whose GID it is then. Return: its index. */
+static int add_ipv6(const char *device, char *undo, size_t len)
+{
+	static const char address[] = "fd00:7a63:6f6c:6c00::1/64";
+	char netdev[64], command[128];
+
+	port_says(device, "gid_attrs/ndevs", 0, netdev);
+	if (!*netdev)
+		return -1;
+	snprintf(command, sizeof(command), "ip -6 addr add %s dev %.16s nodad", address, netdev);
+	if (system(command))
+		return -1;
+	snprintf(undo, len, "ip -6 addr del %s dev %.16s", address, netdev);
+	zt_until(ZT_SOON_MS, gid_index(device, "fd00:7a63:") >= 0);
+	return gid_index(device, "fd00:7a63:");
+}
+
+/* Without the index IPv4 addresses come first */
+TEST_F(rdma, gid_index_of_an_ipv6_address)
+{
+	int gid = add_ipv6(self->device, self->undo, sizeof(self->undo));
+	uint8_t address[ZCOLL_ADDRESS_MAX];
+	char fabric[300];
+
+	if (gid < 0)
+		SKIP(return, "no GID of an IPv6 address of its own");
+	snprintf(fabric, sizeof(fabric), "rdma:%s/1/%d", self->device, gid);
+	self->zn.fabric = fabric;
+	MEET();
+	ASSERT_EQ(0, zn_address(self->zn.ep[0], address));
+	EXPECT_EQ(6, address[0]);
+	EXPECT_EQ(0xfd, address[8]);
+	EXPECT_ALLREDUCE(0, 1);
+	EXPECT_ALLREDUCE(1, 1 << 18);
+}
+
+/* Leave only ports from @low on for those who ask for any */
+static int few_ports(unsigned int low, unsigned int n, char *undo, size_t len)
+{
+	static const char file[] = "/proc/sys/net/ipv4/ip_local_port_range";
+	unsigned int first = 0, last = 0;
+	char command[128];
+	FILE *f = fopen(file, "re");
+	bool known = f && fscanf(f, "%u %u", &first, &last) == 2;
+
+	if (f)
+		fclose(f);
+	if (!known)
+		return -1;
+	snprintf(undo, len, "echo %u %u >%s", first, last, file);
+	snprintf(command, sizeof(command), "echo %u %u >%s", low, low + n - 1, file);
+	return system(command);
+}
+
+/* On iWARP (vm --rdma siw) the connection manager's ports are those of TCP */
+TEST_F(rdma, ports_that_sockets_have)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET };
+	const unsigned int low = 61000, n = 32;
+
+	ASSERT_EQ(0, few_ports(low, n, self->undo, sizeof(self->undo)));
+	for (unsigned int port = low; port < low + n; port += 2) {
+		int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+		any.sin_port = htons(port);
+		ASSERT_EQ(0, bind(fd, (struct sockaddr *)&any, sizeof(any)));
+		ASSERT_EQ(0, listen(fd, 1));
+	}
+	for (int node = 0; node < NODES; node++) {
+		self->zn.ep[node] = zn_join(&self->zn, node);
+		EXPECT_LE(0, self->zn.ep[node]) TH_LOG("%s", self->zn.text);
+	}
+}
+
 /* --- what is refused ----------------------------------------------------- */
 
 TEST_F(rdma, device_that_is_not_there)
@@ -238,6 +346,19 @@ TEST_F(rdma, port_that_is_not_there)
 	char fabric[300];
 
 	snprintf(fabric, sizeof(fabric), "rdma:%s/77", self->device);
+	self->zn.fabric = fabric;
+	EXPECT_EQ(-ENODEV, zn_join(&self->zn, 0));
+	EXPECT_NE(NULL, strstr(self->zn.text, self->device)) TH_LOG("%s", self->zn.text);
+}
+
+/* A link-local address does not tell the network */
+TEST_F(rdma, gid_index_without_an_address)
+{
+	int link_local = gid_index(self->device, "fe80:");
+	char fabric[300];
+
+	snprintf(fabric, sizeof(fabric), "rdma:%s/1/%d", self->device,
+		 link_local < 0 ? 200 : link_local);
 	self->zn.fabric = fabric;
 	EXPECT_EQ(-ENODEV, zn_join(&self->zn, 0));
 	EXPECT_NE(NULL, strstr(self->zn.text, self->device)) TH_LOG("%s", self->zn.text);
