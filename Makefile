@@ -129,15 +129,18 @@ run: setup ## boot 6.1, all-reduce arrays and train a classifier on it
 	$(Q)$(MAKE) lib tools
 	$(Q)tools/examples/demo
 
-check: setup ## all tests, on the host and on three kernels
+check: ## all tests, on the host and on three kernels
+	$(Q)tools/vm/setup --mpi
 	$(Q)$(MAKE) lib tools selftests
 	$(Q)selftests/check
 
-check-long: setup ## longer seeds, all tests on all kernels
+check-long: ## longer seeds, all tests on all kernels
+	$(Q)tools/vm/setup --mpi
 	$(Q)$(MAKE) lib tools selftests
 	$(Q)selftests/check --long
 
-check-debug: setup ## all tests and fault injection on the debug kernel
+check-debug: ## all tests and fault injection on the debug kernel
+	$(Q)tools/vm/setup --mpi
 	$(Q)$(MAKE) lib tools selftests
 	$(Q)selftests/check --debug
 

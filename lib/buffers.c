@@ -142,27 +142,46 @@ static int add(struct zcoll_comm *comm, struct zc_range *range)
 	return ret;
 }
 
-/* Take the range at @addr out; @allocated: whether it must be zcoll_alloc()'s */
-static int drop(struct zcoll_comm *comm, void *addr, bool allocated, struct zc_range *gone)
+/*
+ * Give the pages of a zcoll_alloc() back. Of the heap, the addresses stay, and a child of fork()
+ * leaves its parent's pages.
+ */
+static void release(struct zcoll_comm *comm, const struct zc_range *range)
 {
-	struct zc_range *range;
+	if (!zc_mail_in_heap(comm, range->addr))
+		munmap((void *)range->addr, range->map_len);
+	else if (zc_is_owner(comm))
+		madvise((void *)range->addr, range->map_len, MADV_REMOVE);
+}
+
+/* Take the range at @addr out; @allocated: whether it must be zcoll_alloc()'s */
+static int drop_locked(struct zcoll_comm *comm, void *addr, bool allocated)
+{
+	struct zc_range *range = range_at(comm, (uintptr_t)addr);
+	int ret;
+
+	if (!range || !!range->map_len != allocated)
+		return zc_fail(comm, -ENOENT, "rank %u: %p was not %s", comm->rank, addr,
+			       allocated ? "allocated by zcoll_alloc()" :
+					   "registered by zcoll_register()");
+	ret = unpin(comm, range);
+	if (ret)
+		return ret;
+	/* Before another thread can have the place */
+	if (allocated)
+		release(comm, range);
+	take_out(comm, range);
+	return 0;
+}
+
+static int drop(struct zcoll_comm *comm, void *addr, bool allocated)
+{
 	int ret = zc_check_owner(comm);
 
 	if (ret)
 		return ret;
 	pthread_rwlock_wrlock(&comm->ranges_lock);
-	range = range_at(comm, (uintptr_t)addr);
-	if (!range || !!range->map_len != allocated) {
-		ret = zc_fail(comm, -ENOENT, "rank %u: %p was not %s", comm->rank, addr,
-			      allocated ? "allocated by zcoll_alloc()" :
-					  "registered by zcoll_register()");
-	} else {
-		ret = unpin(comm, range);
-		if (!ret) {
-			*gone = *range;
-			take_out(comm, range);
-		}
-	}
+	ret = drop_locked(comm, addr, allocated);
 	pthread_rwlock_unlock(&comm->ranges_lock);
 	return ret;
 }
@@ -199,7 +218,7 @@ void zc_ranges_free(struct zcoll_comm *comm)
 {
 	for (size_t i = 0; i < comm->nr_ranges; i++)
 		if (comm->ranges[i].map_len)
-			munmap((void *)comm->ranges[i].addr, comm->ranges[i].map_len);
+			release(comm, &comm->ranges[i]);
 	free(comm->ranges);
 }
 
@@ -214,9 +233,7 @@ int zcoll_register(struct zcoll_comm *comm, void *addr, size_t len)
 
 int zcoll_unregister(struct zcoll_comm *comm, void *addr)
 {
-	struct zc_range gone;
-
-	return drop(comm, addr, false, &gone);
+	return drop(comm, addr, false);
 }
 
 /* Map @len bytes, a multiple of the page size, at a multiple of @align */
@@ -241,13 +258,60 @@ static void *map_aligned(size_t len, size_t align)
 	return p + front;
 }
 
+/* The first gap of the heap that @len bytes fit in; lock held. Return: 0: there is none. */
+static uintptr_t gap_in_heap(struct zcoll_comm *comm, size_t len, size_t align)
+{
+	size_t heap_len;
+	uintptr_t at = (uintptr_t)zc_mail_heap(comm, &heap_len), end = at + heap_len;
+	const struct zc_range *r = comm->ranges + first_after(comm, at);
+
+	if (!at)
+		return 0;
+	at = (at + align - 1) & -align;
+	for (; r < comm->ranges + comm->nr_ranges && r->addr < end; r++) {
+		if (r->addr - at >= len && r->addr >= at)
+			return at;
+		at = (r->addr + (r->map_len ? r->map_len : r->len) + align - 1) & -align;
+	}
+	return at <= end && end - at >= len ? at : 0;
+}
+
+/* From the heap. Return: 0: there is none, or it is full; or a negative errno; or 1. */
+static int alloc_in_heap(struct zcoll_comm *comm, struct zc_range *range, size_t align)
+{
+	int ret;
+
+	pthread_rwlock_wrlock(&comm->ranges_lock);
+	range->addr = gap_in_heap(comm, range->map_len, align);
+	ret = range->addr ? add_locked(comm, range) : 0;
+	pthread_rwlock_unlock(&comm->ranges_lock);
+	return ret ? ret : !!range->addr;
+}
+
+/* From where other ranks do not reach. Return: 0 or a negative errno. */
+static int alloc_private(struct zcoll_comm *comm, struct zc_range *range, size_t align)
+{
+	void *p = map_aligned(range->map_len, align);
+	int ret;
+
+	if (!p)
+		return zc_fail(comm, -errno, "rank %u: cannot map %zu bytes: %s", comm->rank,
+			       range->map_len, strerror(errno));
+	if (align == HUGE_PAGE)
+		madvise(p, range->map_len, MADV_HUGEPAGE);
+	range->addr = (uintptr_t)p;
+	ret = add(comm, range);
+	if (ret)
+		munmap(p, range->map_len);
+	return ret;
+}
+
 void *zcoll_alloc(struct zcoll_comm *comm, size_t len)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
 	size_t align = len < HUGE_PAGE ? page : HUGE_PAGE;
 	size_t map_len = (len + page - 1) & ~(page - 1);
 	struct zc_range range = { .len = len, .map_len = map_len };
-	void *p;
 	int ret;
 
 	if (!len || map_len < len) {
@@ -255,34 +319,19 @@ void *zcoll_alloc(struct zcoll_comm *comm, size_t len)
 		zc_fail(comm, 0, "rank %u: cannot allocate %zu bytes", comm->rank, len);
 		return NULL;
 	}
-	p = map_aligned(map_len, align);
-	if (!p) {
-		zc_fail(comm, 0, "rank %u: cannot map %zu bytes: %s", comm->rank, map_len,
-			strerror(errno));
-		return NULL;
-	}
-	if (align == HUGE_PAGE)
-		madvise(p, map_len, MADV_HUGEPAGE);
-
-	range.addr = (uintptr_t)p;
-	ret = add(comm, &range);
-	if (ret) {
-		munmap(p, map_len);
+	ret = zc_check_owner(comm);
+	if (!ret)
+		ret = alloc_in_heap(comm, &range, align);
+	if (!ret)
+		ret = alloc_private(comm, &range, align);
+	if (ret < 0) {
 		errno = -ret;
 		return NULL;
 	}
-	return p;
+	return (void *)range.addr;
 }
 
 int zcoll_free(struct zcoll_comm *comm, void *addr)
 {
-	struct zc_range gone;
-	int ret;
-
-	if (!addr)
-		return 0;
-	ret = drop(comm, addr, true, &gone);
-	if (!ret)
-		munmap((void *)gone.addr, gone.map_len);
-	return ret;
+	return addr ? drop(comm, addr, true) : 0;
 }

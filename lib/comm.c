@@ -84,6 +84,7 @@ void zc_comm_destroy(struct zcoll_comm *comm)
 	if (comm->owner)
 		munmap((void *)comm->owner, sysconf(_SC_PAGESIZE));
 	pthread_rwlock_destroy(&comm->ranges_lock);
+	pthread_mutex_destroy(&comm->seq_lock);
 	pthread_mutex_destroy(&comm->ring_lock);
 	pthread_mutex_destroy(&comm->planner_lock);
 	pthread_mutex_destroy(&comm->text_lock);
@@ -106,7 +107,9 @@ static struct zcoll_comm *comm_new(const struct zcoll_attr *attr, const struct z
 	comm->window = info->window;
 	comm->types = info->types;
 	comm->ops = info->ops;
+	comm->has_mailbox = info->features & ZCOLL_FEAT_MAILBOX;
 	pthread_rwlock_init(&comm->ranges_lock, NULL);
+	pthread_mutex_init(&comm->seq_lock, NULL);
 	pthread_mutex_init(&comm->ring_lock, NULL);
 	pthread_mutex_init(&comm->planner_lock, NULL);
 	pthread_mutex_init(&comm->text_lock, NULL);
@@ -141,9 +144,12 @@ int zc_comm_new(struct zcoll_comm **comm, int *dev, const struct zcoll_attr *att
 
 static int check_exchange(const struct zcoll_attr *attr)
 {
-	if (attr->exchange > ZCOLL_EXCHANGE_PMIX)
+	if (attr->exchange > ZCOLL_EXCHANGE_GATHER)
 		return zc_text(attr->error, attr->error_len, -EINVAL, "exchange %u: no such kind",
 			       attr->exchange);
+	if (attr->exchange == ZCOLL_EXCHANGE_GATHER && !attr->gather)
+		return zc_text(attr->error, attr->error_len, -EINVAL,
+			       "the caller's exchange: the attr has no function");
 	if (attr->exchange && !attr->join_timeout_ns)
 		return zc_text(attr->error, attr->error_len, -EINVAL,
 			       "join time-out of 0: on several nodes ranks must be waited for");
@@ -205,7 +211,10 @@ int zcoll_comm_create(struct zcoll_comm **comm, const struct zcoll_attr *attr)
 	ret = check_attr(attr, "rank", attr->nranks);
 	if (ret)
 		return ret;
-	return attr->exchange ? zc_join_nodes(comm, attr, false) : create_here(comm, attr);
+	ret = attr->exchange ? zc_join_nodes(comm, attr, false) : create_here(comm, attr);
+	if (!ret)
+		zc_mail_open(*comm);
+	return ret;
 }
 
 int zcoll_aggregator_create(struct zcoll_comm **comm, const struct zcoll_attr *attr)
@@ -258,6 +267,7 @@ int zcoll_comm_free(struct zcoll_comm *comm)
 	}
 	zc_requests_free(comm);
 	zc_ranges_free(comm);
+	zc_mail_close(comm);
 	zc_comm_destroy(comm);
 	return 0;
 }

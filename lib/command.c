@@ -5,7 +5,7 @@
  * bytes, else beside it.
  *
  * A *side* of a call is what it reads, or what it writes: an address and a number of
- * bytes, none at ranks that have no such side.
+ * bytes, none at ranks that have no such side (struct zc_sides, internal.h).
  */
 #include <errno.h>
 #include <string.h>
@@ -13,12 +13,6 @@
 #include <zcoll_plan.h>
 
 #include "internal.h"
-
-struct side {
-	const char *name;
-	uintptr_t addr;
-	uint64_t len;
-};
 
 /* What a collective asks for, beside buffers */
 static const struct shape {
@@ -95,7 +89,7 @@ static int check_values(struct zcoll_comm *comm, const struct zcoll_call *call,
 	return 0;
 }
 
-static int check_side(struct zcoll_comm *comm, const struct side *side)
+static int check_side(struct zcoll_comm *comm, const struct zc_side *side)
 {
 	if (!side->addr && side->len)
 		return zc_fail(comm, -EFAULT, "rank %u: %s is NULL and count is not 0", comm->rank,
@@ -126,38 +120,40 @@ static int call_bytes(struct zcoll_comm *comm, const struct zcoll_call *call, ui
 }
 
 /* What this rank reads and writes */
-static void find_sides(const struct zcoll_comm *comm, const struct zcoll_call *call,
-		       uint64_t block, uint64_t all, struct side *in, struct side *out)
+static void find_sides(const struct zcoll_comm *comm, struct zc_sides *sides)
 {
+	const struct zcoll_call *call = sides->call;
 	const struct shape *shape = &shapes[call->collective];
 	bool root = comm->rank == call->root;
 
-	*in = (struct side){ "send", (uintptr_t)call->send, shape->in_blocks ? all : block };
-	*out = (struct side){ "recv", (uintptr_t)call->recv, shape->out_blocks ? all : block };
+	sides->input = shape->in_blocks ? sides->all : sides->block;
+	sides->output = shape->out_blocks ? sides->all : sides->block;
+	sides->in = (struct zc_side){ "send", (uintptr_t)call->send, sides->input };
+	sides->out = (struct zc_side){ "recv", (uintptr_t)call->recv, sides->output };
 	if (!shape->moves || (call->collective == ZCOLL_BROADCAST && !root))
-		*in = (struct side){ "send", 0, 0 };
+		sides->in = (struct zc_side){ "send", 0, 0 };
 	if (!shape->moves || (call->collective == ZCOLL_REDUCE && !root))
-		*out = (struct side){ "recv", 0, 0 };
+		sides->out = (struct zc_side){ "recv", 0, 0 };
 }
 
 /* Both sides are one memory, as "in place" of the collective has it */
-static bool in_place(const struct zcoll_comm *comm, const struct zcoll_call *call,
-		     uint64_t block, const struct side *in, const struct side *out)
+static bool in_place(const struct zcoll_comm *comm, const struct zc_sides *sides)
 {
-	const struct shape *shape = &shapes[call->collective];
+	const struct shape *shape = &shapes[sides->call->collective];
 
-	return in->addr + (shape->in_blocks ? comm->rank * block : 0) ==
-	       out->addr + (shape->out_blocks ? comm->rank * block : 0);
+	return sides->in.addr + (shape->in_blocks ? comm->rank * sides->block : 0) ==
+	       sides->out.addr + (shape->out_blocks ? comm->rank * sides->block : 0);
 }
 
-static int check_overlap(struct zcoll_comm *comm, const struct zcoll_call *call,
-			 const struct side *in, const struct side *out)
+static int check_overlap(struct zcoll_comm *comm, const struct zc_sides *sides)
 {
-	if (in->addr >= out->addr + out->len || out->addr >= in->addr + in->len)
+	const struct zc_side *in = &sides->in, *out = &sides->out;
+
+	if (sides->same || in->addr >= out->addr + out->len || out->addr >= in->addr + in->len)
 		return 0;
 	return zc_fail(comm, -EINVAL,
 		       "rank %u: %s: send 0x%lx of %llu bytes and recv 0x%lx of %llu overlap, and not as in place",
-		       comm->rank, zcoll_collective_name(call->collective),
+		       comm->rank, zcoll_collective_name(sides->call->collective),
 		       (unsigned long)in->addr, (unsigned long long)in->len,
 		       (unsigned long)out->addr, (unsigned long long)out->len);
 }
@@ -166,14 +162,15 @@ static int check_overlap(struct zcoll_comm *comm, const struct zcoll_call *call,
  * Handles and offsets. In place, the smaller side is named by what names the larger one,
  * so that the kernel sees that they are one.
  */
-static void put_sides(struct zcoll_comm *comm, struct zcoll_cmd *cmd, const struct side *in,
-		      const struct side *out, bool same)
+static void put_sides(struct zcoll_comm *comm, struct zcoll_cmd *cmd,
+		      const struct zc_sides *sides)
 {
-	const struct side *whole = in->len > out->len ? in : out;
+	const struct zc_side *in = &sides->in, *out = &sides->out;
+	const struct zc_side *whole = in->len > out->len ? in : out;
 	uint32_t handle;
 	__u64 at;
 
-	if (same && in->len && out->len) {
+	if (sides->same && in->len && out->len) {
 		zc_range_find(comm, (void *)whole->addr, whole->len, &handle, &at);
 		cmd->send_buf = handle;
 		cmd->recv_buf = handle;
@@ -198,20 +195,17 @@ static uint32_t all_flags(const struct zcoll_comm *comm, const struct zcoll_call
 }
 
 /**
- * zc_cmd_init - check a call and make a command of it
+ * zc_call_check - check a call, and find out what it reads and writes
  * @comm: the communicator
- * @cmd: output, all but its sequence number
  * @call: the call
+ * @sides: output
  *
  * All that the library can know to be wrong is found here, before a number is
  * drawn.
  */
-int zc_cmd_init(struct zcoll_comm *comm, struct zcoll_cmd *cmd, const struct zcoll_call *call)
+int zc_call_check(struct zcoll_comm *comm, const struct zcoll_call *call, struct zc_sides *sides)
 {
 	const struct shape *shape;
-	struct side in, out;
-	uint64_t block = 0, all = 0;
-	bool same;
 	int ret;
 
 	ret = zc_check_owner(comm);
@@ -220,23 +214,32 @@ int zc_cmd_init(struct zcoll_comm *comm, struct zcoll_cmd *cmd, const struct zco
 	if (ret)
 		return ret;
 	shape = &shapes[call->collective];
+	sides->call = call;
 	ret = check_unused(comm, call, shape);
 	if (!ret)
 		ret = check_values(comm, call, shape);
 	if (!ret)
-		ret = call_bytes(comm, call, &block, &all);
+		ret = call_bytes(comm, call, &sides->block, &sides->all);
 	if (ret)
 		return ret;
 
-	find_sides(comm, call, block, all, &in, &out);
-	same = in_place(comm, call, block, &in, &out);
-	ret = check_side(comm, &in);
+	find_sides(comm, sides);
+	sides->same = in_place(comm, sides);
+	ret = check_side(comm, &sides->in);
 	if (!ret)
-		ret = check_side(comm, &out);
-	if (!ret && !same)
-		ret = check_overlap(comm, call, &in, &out);
-	if (ret)
-		return ret;
+		ret = check_side(comm, &sides->out);
+	return ret ? ret : check_overlap(comm, sides);
+}
+
+/**
+ * zc_cmd_make - make a command of a call
+ * @comm: the communicator
+ * @cmd: output, all but its sequence number
+ * @sides: the call, checked
+ */
+int zc_cmd_make(struct zcoll_comm *comm, struct zcoll_cmd *cmd, const struct zc_sides *sides)
+{
+	const struct zcoll_call *call = sides->call;
 
 	memset(cmd, 0, sizeof(*cmd));
 	cmd->version = ZCOLL_CMD_VERSION;
@@ -246,8 +249,36 @@ int zc_cmd_init(struct zcoll_comm *comm, struct zcoll_cmd *cmd, const struct zco
 	cmd->count = call->count;
 	cmd->root = call->root;
 	cmd->deadline_ns = call->deadline_ns;
-	put_sides(comm, cmd, &in, &out, same);
-	return zc_plan_for(comm, call->collective, all, cmd->flags, &cmd->plan);
+	put_sides(comm, cmd, sides);
+	return zc_plan_for(comm, call->collective, sides->all, cmd->flags, &cmd->plan);
+}
+
+/* zc_call_check() and zc_cmd_make() */
+int zc_cmd_init(struct zcoll_comm *comm, struct zcoll_cmd *cmd, const struct zcoll_call *call)
+{
+	struct zc_sides sides;
+	int ret = zc_call_check(comm, call, &sides);
+
+	return ret ? ret : zc_cmd_make(comm, cmd, &sides);
+}
+
+/**
+ * zc_cmd_number - give a command the number it has drawn, and tell the other ranks of it
+ * @comm: the communicator
+ * @cmd: the command
+ * @call: what it is made of
+ * @seq: its number
+ */
+void zc_cmd_number(struct zcoll_comm *comm, struct zcoll_cmd *cmd, const struct zcoll_call *call,
+		   uint64_t seq)
+{
+	uint64_t ended = atomic_load(&comm->oldest);
+
+	cmd->seq = seq;
+	if (!comm->mail)
+		return;
+	cmd->ended = ended < seq ? ended : seq;
+	zc_mail_announce(comm, call, seq);
 }
 
 /**
@@ -296,15 +327,18 @@ int zcoll_prep_call(struct io_uring_sqe *sqe, unsigned int ring_flags, struct zc
 		    struct zcoll_cmd *at, const struct zcoll_call *call)
 {
 	struct zcoll_cmd cmd;
+	uint64_t seq;
 	int ret;
 
 	if (!at && !(ring_flags & IORING_SETUP_SQE128))
 		return zc_fail(comm, -EINVAL, "rank %u: an SQE of 64 bytes needs cmd, and it is NULL",
 			       comm->rank);
 	ret = zc_cmd_init(comm, &cmd, call);
+	if (!ret)
+		ret = zc_seq_draw_now(comm, &seq);
 	if (ret)
 		return ret;
-	cmd.seq = zc_seq_draw_now(comm);
+	zc_cmd_number(comm, &cmd, call, seq);
 	zc_cmd_to_sqe(sqe, ring_flags, comm->fd, call->collective, at, &cmd);
 	return 0;
 }

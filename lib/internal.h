@@ -3,10 +3,10 @@
  * What the files of the library share.
  *
  * Locking. ranges_lock guards the table of registered ranges; ring_lock the
- * internal ring and the list of requests; planner_lock the tables of the planner;
- * text_lock the error text. Order: ranges_lock, ring_lock or planner_lock, then
- * text_lock. None of them is held while a thread waits for other ranks. Sequence
- * numbers are atomic and have no lock.
+ * internal ring and the list of requests; planner_lock the tables of the planner; seq_lock
+ * which operations have ended; text_lock the error text. Order: ranges_lock, ring_lock or
+ * planner_lock, then seq_lock or text_lock. None of them is held while a thread waits for
+ * other ranks. Sequence numbers are drawn without a lock.
  *
  * Lifetimes. A communicator lives from zcoll_comm_create() to zcoll_comm_free().
  * A request lives until its result has been given to the caller and the ring has
@@ -57,6 +57,37 @@ struct zc_decision {
 #define ZC_PLANS	40	/* that the planner keeps loaded */
 #define ZC_DECISIONS	256	/* a power of two */
 
+/* What a call reads, or what it writes, at this rank */
+struct zc_side {
+	const char *name;
+	uintptr_t addr;
+	uint64_t len;		/* 0: this rank has none */
+};
+
+/**
+ * struct zc_sides - a call that has been checked
+ * @call: the call
+ * @block: bytes of a block
+ * @all: bytes of the whole operation: of all blocks, where there are some
+ * @input: bytes of the input, at a rank that has one
+ * @output: of the output, likewise
+ * @in: this rank's input
+ * @out: this rank's output
+ * @same: they are in place
+ */
+struct zc_sides {
+	const struct zcoll_call *call;
+	uint64_t block;
+	uint64_t all;
+	uint64_t input;
+	uint64_t output;
+	struct zc_side in;
+	struct zc_side out;
+	bool same;
+};
+
+struct zc_mail;
+
 struct zcoll_comm {
 	int fd;
 	unsigned int rank;
@@ -74,8 +105,14 @@ struct zcoll_comm {
 	uint64_t deadline_ns;
 	const uint32_t *owner;	/* a page that fork() wipes, see zc_is_owner() */
 
+	bool has_mailbox;	/* the module knows them */
+	struct zc_mail *mail;	/* mailboxes, or NULL */
+
 	_Atomic uint64_t next;	/* the sequence number to be drawn next */
 	_Atomic uint64_t oldest;	/* all operations below have ended */
+	pthread_mutex_t seq_lock;
+	uint64_t seq_over;	/* bit seq % 64: has ended, and is not below oldest */
+	uint64_t seq_busy;	/* likewise: is being done from mailboxes */
 	_Atomic uint32_t flags;	/* ZCOLL_CMD_* of all calls */
 	_Atomic uint32_t used_plans[ZCOLL_NR_COLLECTIVES];	/* 0: the planner's */
 
@@ -139,15 +176,22 @@ bool zc_is_revoked(struct zcoll_comm *comm);
 
 /* sequence.c */
 int zc_seq_draw(struct zcoll_comm *comm, uint64_t *seq);
-uint64_t zc_seq_draw_now(struct zcoll_comm *comm);
+int zc_seq_draw_now(struct zcoll_comm *comm, uint64_t *seq);
 bool zc_seq_give_back(struct zcoll_comm *comm, uint64_t seq);
 bool zc_seq_succeeded(struct zcoll_comm *comm, uint64_t seq);
 bool zc_seq_accepted(struct zcoll_comm *comm, uint64_t seq);
 void zc_seq_done(struct zcoll_comm *comm, uint64_t seq);
+void zc_seq_begin(struct zcoll_comm *comm, uint64_t seq);
+void zc_seq_begin_undo(struct zcoll_comm *comm, uint64_t seq);
 int zc_op_ended(struct zcoll_comm *comm, uint64_t seq, int result);
 
 /* command.c */
+int zc_call_check(struct zcoll_comm *comm, const struct zcoll_call *call,
+		  struct zc_sides *sides);
+int zc_cmd_make(struct zcoll_comm *comm, struct zcoll_cmd *cmd, const struct zc_sides *sides);
 int zc_cmd_init(struct zcoll_comm *comm, struct zcoll_cmd *cmd, const struct zcoll_call *call);
+void zc_cmd_number(struct zcoll_comm *comm, struct zcoll_cmd *cmd, const struct zcoll_call *call,
+		   uint64_t seq);
 void zc_cmd_to_sqe(struct io_uring_sqe *sqe, unsigned int ring_flags, int fd,
 		   unsigned int collective, struct zcoll_cmd *at, const struct zcoll_cmd *cmd);
 
@@ -159,6 +203,17 @@ int zc_plan_for(struct zcoll_comm *comm, unsigned int collective, uint64_t bytes
 void zc_range_find(struct zcoll_comm *comm, const void *addr, size_t len,
 		   uint32_t *handle, __u64 *offset);
 void zc_ranges_free(struct zcoll_comm *comm);
+
+/* mail/ */
+void zc_mail_open(struct zcoll_comm *comm);
+void zc_mail_close(struct zcoll_comm *comm);
+bool zc_mail_call(struct zcoll_comm *comm, const struct zc_sides *sides, uint64_t seq,
+		  int *result);
+void zc_mail_announce(struct zcoll_comm *comm, const struct zcoll_call *call, uint64_t seq);
+bool zc_mail_line_free(struct zcoll_comm *comm, uint64_t seq);
+void zc_mail_ended(struct zcoll_comm *comm, uint64_t seq);
+char *zc_mail_heap(struct zcoll_comm *comm, size_t *len);
+bool zc_mail_in_heap(struct zcoll_comm *comm, uintptr_t addr);
 
 /* request.c */
 bool zc_requests_busy(struct zcoll_comm *comm);

@@ -182,7 +182,7 @@ int zcoll_icall(struct zcoll_comm *comm, const struct zcoll_call *call, struct z
 	if (!ret)
 		ret = zc_seq_draw(comm, &seq);
 	if (!ret) {
-		req->cmd.seq = seq;
+		zc_cmd_number(comm, &req->cmd, call, seq);
 		ret = start(comm, req);
 	}
 	if (ret) {

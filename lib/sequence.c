@@ -11,7 +11,8 @@
  *
  * The kernel takes numbers below its oldest unfinished operation plus the window.
  * comm->oldest is a lower bound of that, moved by the results that pass by here;
- * the kernel is asked only when that is not enough.
+ * the kernel is asked only when that is not enough. Of operations that ended in mailboxes the
+ * kernel learns by the next command, so what it says may be behind.
  */
 #include <errno.h>
 #include <string.h>
@@ -29,20 +30,86 @@ static int wait_op(struct zcoll_comm *comm, uint64_t seq, uint64_t timeout_ns)
 	return zc_ioctl(comm->fd, ZCOLL_IOC_WAIT, &wait);
 }
 
-/* Move comm->oldest up to @seq */
+/* ---- which have ended ---- */
+
+static uint64_t bit_of(uint64_t seq)
+{
+	return 1ULL << seq % 64;
+}
+
+/* Move comm->oldest over what has ended. seq_lock held. */
+static void roll(struct zcoll_comm *comm, uint64_t oldest)
+{
+	while (comm->seq_over & bit_of(oldest)) {
+		comm->seq_over &= ~bit_of(oldest);
+		oldest++;
+	}
+	atomic_store_explicit(&comm->oldest, oldest, memory_order_release);
+	zc_mail_ended(comm, oldest);
+}
+
+/* Move comm->oldest up to @seq, but not over what a thread reads in mailboxes */
 static void raise_oldest(struct zcoll_comm *comm, uint64_t seq)
 {
-	uint64_t old = atomic_load(&comm->oldest);
+	uint64_t oldest;
 
-	while (old < seq && !atomic_compare_exchange_weak(&comm->oldest, &old, seq))
-		;
+	pthread_mutex_lock(&comm->seq_lock);
+	oldest = atomic_load(&comm->oldest);
+	for (; oldest < seq && !(comm->seq_busy & bit_of(oldest)); oldest++)
+		comm->seq_over &= ~bit_of(oldest);
+	roll(comm, oldest);
+	pthread_mutex_unlock(&comm->seq_lock);
 }
 
 /* Operation @seq has ended with success */
 void zc_seq_done(struct zcoll_comm *comm, uint64_t seq)
 {
-	if (atomic_load_explicit(&comm->oldest, memory_order_relaxed) == seq)
-		raise_oldest(comm, seq + 1);
+	uint64_t oldest;
+
+	pthread_mutex_lock(&comm->seq_lock);
+	oldest = atomic_load_explicit(&comm->oldest, memory_order_relaxed);
+	comm->seq_busy &= ~bit_of(seq);
+	if (seq >= oldest) {
+		comm->seq_over |= bit_of(seq);
+		roll(comm, oldest);
+	}
+	pthread_mutex_unlock(&comm->seq_lock);
+}
+
+/* Operation @seq is being done from mailboxes, until zc_seq_done() */
+void zc_seq_begin(struct zcoll_comm *comm, uint64_t seq)
+{
+	pthread_mutex_lock(&comm->seq_lock);
+	comm->seq_busy |= bit_of(seq);
+	pthread_mutex_unlock(&comm->seq_lock);
+}
+
+/* It is not: the kernel gets it */
+void zc_seq_begin_undo(struct zcoll_comm *comm, uint64_t seq)
+{
+	pthread_mutex_lock(&comm->seq_lock);
+	comm->seq_busy &= ~bit_of(seq);
+	pthread_mutex_unlock(&comm->seq_lock);
+}
+
+/* ---- drawing ---- */
+
+/*
+ * The oldest operation that this rank knows no end of is looked after. Return: 0: look again;
+ * -ENOENT: another thread does it, or is about to submit it; or as ZCOLL_IOC_WAIT.
+ */
+static int help_oldest(struct zcoll_comm *comm, uint64_t ended, uint64_t end, uint64_t *which)
+{
+	uint64_t oldest;
+	int ret;
+
+	raise_oldest(comm, ended);
+	oldest = atomic_load(&comm->oldest);
+	*which = oldest;
+	ret = wait_op(comm, oldest, zc_left(end));
+	if (!ret)
+		raise_oldest(comm, oldest + 1);
+	return ret;
 }
 
 /*
@@ -56,9 +123,9 @@ static int wait_for_room(struct zcoll_comm *comm, uint64_t seq)
 	uint64_t end = comm->deadline_ns ? zc_after(comm->deadline_ns) : ZCOLL_WAIT_FOREVER;
 	const uint64_t last = seq - comm->window;
 
-	for (;;) {
+	while (atomic_load(&comm->oldest) <= last) {
 		struct zcoll_status st = { 0 };
-		uint64_t next;
+		uint64_t which = last;
 		int ret = zc_comm_status(comm, &st);
 
 		if (ret)
@@ -67,22 +134,25 @@ static int wait_for_room(struct zcoll_comm *comm, uint64_t seq)
 		if (st.state == ZCOLL_STATE_DONE)
 			return 0;
 
-		next = st.oldest < last ? st.oldest : last;
-		ret = wait_op(comm, next, zc_left(end));
-		if (st.oldest > last && (!ret || ret == -ENOENT)) {
-			raise_oldest(comm, last + 1);
-			return 0;
+		if (st.oldest > last) {
+			ret = wait_op(comm, last, zc_left(end));
+			if (!ret || ret == -ENOENT)
+				raise_oldest(comm, last + 1);
+			ret = ret == -ENOENT ? 0 : ret;
+		} else {
+			ret = help_oldest(comm, st.oldest, end, &which);
 		}
-		if (ret == -ENOENT)
-			zc_sleep(ZC_LOOK_AGAIN_NS);	/* another thread is about to submit it */
-		else if (ret && ret != -EINTR && ret != -ETIMEDOUT)
-			return zc_fail_op(comm, next, ret);
-		if (ret && !zc_left(end))
+		if (ret && ret != -ENOENT && ret != -EINTR && ret != -ETIMEDOUT)
+			return zc_fail_op(comm, which, ret);
+		if (!zc_left(end) && atomic_load(&comm->oldest) <= last)
 			return zc_fail(comm, -ETIMEDOUT,
 				       "rank %u, operation %llu: not submitted: %u operations are unfinished, and the oldest, %llu, did not end in the deadline of %g s",
 				       comm->rank, (unsigned long long)seq, comm->window,
-				       (unsigned long long)next, comm->deadline_ns / 1e9);
+				       (unsigned long long)which, comm->deadline_ns / 1e9);
+		if (atomic_load(&comm->oldest) <= last && ret != -EINTR)
+			zc_sleep(ZC_LOOK_AGAIN_NS);	/* another thread is at it */
 	}
+	return 0;
 }
 
 /**
@@ -110,10 +180,33 @@ int zc_seq_draw(struct zcoll_comm *comm, uint64_t *seq)
 	return 0;
 }
 
-/* Draw a number for an operation that the caller submits later */
-uint64_t zc_seq_draw_now(struct zcoll_comm *comm)
+/*
+ * Of operations on the caller's own ring nobody tells us the end, and behind them stay those
+ * that ended in mailboxes, which the next command is to tell the kernel of. So it is asked
+ * when what is known here does not make room any more.
+ */
+static void learn_oldest(struct zcoll_comm *comm, uint64_t next)
 {
-	return atomic_fetch_add(&comm->next, 1);
+	struct zcoll_status st = { 0 };
+
+	if (comm->mail && next >= atomic_load(&comm->oldest) + comm->window &&
+	    !zc_comm_status(comm, &st) && st.state != ZCOLL_STATE_DONE)
+		raise_oldest(comm, st.oldest);
+}
+
+/* Draw a number for an operation that the caller submits later */
+int zc_seq_draw_now(struct zcoll_comm *comm, uint64_t *seq)
+{
+	*seq = atomic_load(&comm->next);
+	learn_oldest(comm, *seq);
+	do {
+		if (!zc_mail_line_free(comm, *seq))
+			return zc_fail(comm, -ENOBUFS,
+				       "rank %u: operation %llu cannot be prepared: a rank has not ended %llu, and at most %u may be prepared",
+				       comm->rank, (unsigned long long)*seq,
+				       (unsigned long long)*seq - ZCOLL_LINES, ZCOLL_LINES);
+	} while (!atomic_compare_exchange_weak(&comm->next, seq, *seq + 1));
+	return 0;
 }
 
 /* Return: whether @seq was the newest number, and now is to be drawn again */

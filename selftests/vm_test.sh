@@ -38,7 +38,8 @@ play_one() {
 		fault clear
 	fi
 	passed fault rdma-del
-	rdma link
+	passed fault rdma-add
+	echo "made anew: $(rdma link | wc -l)"
 }
 
 play_three() {
@@ -91,6 +92,7 @@ check the_second_rail_too "$said" 'passed: call 192.0.2.129'
 check the_environment_names_the_meeting_place "$said" 'master: 192.0.2.1 1'
 check loss_acts_on_siw "$said" '1 packets transmitted, 0 packets received.*'
 check rdma_devices_are_removed "$said" 'passed: fault rdma-del'
+check rdma_devices_are_made_anew "$said" 'made anew: 2'
 
 said=$(vm --nodes 3 --rdma rxe:2 -- "$us" three)
 check nodes_talk_over_rdma_on_the_second_rail "$said" 'node2\| passed: call 192.0.2.129'

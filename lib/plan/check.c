@@ -14,9 +14,9 @@
  *     symbolic run, with whole turns, stands for all real ones.
  *
  *  3. Each output is the expression it has to be: each member's contribution exactly
- *     once (check_run.c, check_outputs.c). This is exact: values are expressions, and their sets of
- *     nodes are kept as such (check_expr.c); nothing is hashed down or drawn at random.
- *     The order of reduction is read off the same expressions.
+ *     once, and made final once (check_run.c, check_outputs.c). This is exact: values are
+ *     expressions, and their sets of nodes are kept as such (check_expr.c); nothing is hashed
+ *     down or drawn at random. The order of reduction is read off the same expressions.
  *
  *  4. Nothing waits forever, for any number of slots and of slices (check_order.c).
  *     Everything in the engine waits for determinate events, none of which takes from

@@ -9,6 +9,10 @@
  * local rules, and shown before.
  *
  * Messages. What a SEND reads is kept until the turn that receives it runs.
+ *
+ * Final values. An average is divided, and 16 bits are rounded, where a segment becomes final.
+ * A DELIVER takes that as done if the sender has an output for the segment, so such a sender
+ * must have made it final: else the receiver ends with the sum instead of the average.
  */
 #include <stdlib.h>
 
@@ -20,6 +24,7 @@
  * @c: proof
  * @exprs: values
  * @data: [row * segments + segment]
+ * @final: likewise: it is in the outputs
  * @scratch: [row * plan->scratch + place]
  * @sent: what has been sent
  * @nsent: values there
@@ -32,6 +37,7 @@ struct run {
 	struct zc_proof *c;
 	struct zc_exprs exprs;
 	struct zc_value *data;
+	bool *final;
 	struct zc_value *scratch;
 	struct zc_value *sent;
 	size_t nsent;
@@ -63,13 +69,18 @@ static void count_acc(struct run *run, const struct act *act)
 		run->c->facts->acc = place + 1;
 }
 
+static size_t segment_of(const struct run *run, const struct act *act)
+{
+	return (size_t)act->at.v * run->c->plan->segments + act->segment;
+}
+
 /* A place: DATA of the segment, or a scratch place */
 static struct zc_value *place_of(const struct run *run, const struct act *act, u32 place)
 {
 	const struct zcoll_plan *plan = run->c->plan;
 
 	if (place == ZC_NONE)
-		return &run->data[(size_t)act->at.v * plan->segments + act->segment];
+		return &run->data[segment_of(run, act)];
 	return &run->scratch[(size_t)act->at.v * plan->scratch + place];
 }
 
@@ -84,8 +95,39 @@ static struct zc_value source(const struct run *run, const struct act *act)
 static void put(struct run *run, const struct act *act, struct zc_value value)
 {
 	*place_of(run, act, act->turn.dst) = value;
-	if (act->turn.dst == ZC_NONE && !(act->step->flags & ZCOLL_STEP_RESULT))
+	if (act->step->flags & ZCOLL_STEP_RESULT)
+		run->final[segment_of(run, act)] = true;
+	else if (act->turn.dst == ZC_NONE)
 		count_acc(run, act);
+}
+
+/* Into the outputs */
+static void put_final(struct run *run, const struct act *act, struct zc_value value)
+{
+	run->data[segment_of(run, act)] = value;
+	run->final[segment_of(run, act)] = true;
+}
+
+static bool plan_reduces(const struct zcoll_plan *plan)
+{
+	return plan->collective == ZCOLL_ALLREDUCE || plan->collective == ZCOLL_REDUCE ||
+	       plan->collective == ZCOLL_REDUCE_SCATTER;
+}
+
+/* Is what goes to a DELIVER a result, where the receiver takes it for one? */
+static int check_delivered(const struct run *run, const struct act *act)
+{
+	const struct zcoll_plan *plan = run->c->plan;
+	bool is_data = act->turn.src == ZC_NONE && !(act->step->flags & ZCOLL_STEP_FIRST);
+
+	if (plan->steps[act->step->match].kind != ZCOLL_STEP_DELIVER || !plan_reduces(plan) ||
+	    !zc_plan_has_output(plan, act->at.v, act->segment))
+		return 0;
+	if (is_data && run->final[segment_of(run, act)])
+		return 0;
+	return zc_proof_refuse(run->c, &act->at, "segment %u goes to a deliver before it is final "
+			       "here: a final, or a fold with result, must come first",
+			       act->segment);
 }
 
 static int fold(struct run *run, const struct act *act, struct zc_value a, struct zc_value b,
@@ -102,6 +144,10 @@ static int fold(struct run *run, const struct act *act, struct zc_value a, struc
 
 static int send(struct run *run, const struct act *act)
 {
+	int err = check_delivered(run, act);
+
+	if (err)
+		return err;
 	if (run->nsent == run->sent_room) {
 		size_t room = run->sent_room ? 2 * run->sent_room : 1024;
 		struct zc_value *more = realloc(run->sent, room * sizeof(*more));
@@ -143,11 +189,10 @@ static int run_segment(struct run *run, const struct act *act, u32 i)
 		}
 		break;
 	case ZCOLL_STEP_DELIVER:
-		value = received(run, act, i);
-		*place_of(run, act, ZC_NONE) = value;
+		put_final(run, act, received(run, act, i));
 		return 0;
 	case ZCOLL_STEP_FINAL:
-		*place_of(run, act, ZC_NONE) = source(run, act);
+		put_final(run, act, source(run, act));
 		return 0;
 	default:
 		value = source(run, act);
@@ -211,10 +256,11 @@ static int run_init(struct run *run)
 	if (zc_exprs_init(&run->exprs, plan->nodes))
 		return -ENOMEM;
 	run->data = calloc(rows * plan->segments, sizeof(*run->data));
+	run->final = calloc(rows * plan->segments, sizeof(*run->final));
 	run->scratch = calloc(rows * plan->scratch + 1, sizeof(*run->scratch));
 	run->message = calloc((size_t)run->c->turns + 1, sizeof(*run->message));
 	run->depth = calloc((size_t)run->c->turns + 1, sizeof(*run->depth));
-	if (!run->data || !run->scratch || !run->message || !run->depth)
+	if (!run->data || !run->final || !run->scratch || !run->message || !run->depth)
 		return -ENOMEM;
 	if (plan->collective != ZCOLL_BARRIER && !(plan->flags & ZCOLL_PLAN_AGREED))
 		return 0;
@@ -242,6 +288,7 @@ int zc_proof_run(struct zc_proof *c)
 	zc_ends_free(run.ends);
 	zc_exprs_free(&run.exprs);
 	free(run.data);
+	free(run.final);
 	free(run.scratch);
 	free(run.sent);
 	free(run.message);

@@ -36,8 +36,7 @@ bool call_rooted(unsigned int collective)
 
 /* -------------------------------------------------------------------- data */
 
-/* Numbers of both signs and of some magnitudes, in any type: no exponent of all ones */
-static void fill_bits(char *data, size_t len, unsigned int rank, size_t size)
+void fill_bits(char *data, size_t len, unsigned int rank, size_t size)
 {
 	uint64_t state = rank * 1000003 + 17;
 

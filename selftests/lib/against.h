@@ -45,6 +45,12 @@ struct against {
 int against_oracle(struct zcoll_comm *comm, const struct zcoll_call *call,
 		   const struct against *against, char why[ZCOLL_TEXT_MAX]);
 
+/*
+ * The input of a rank: numbers of both signs and of some magnitudes, in any type of @size bytes:
+ * no exponent of all ones.
+ */
+void fill_bits(char *data, size_t len, unsigned int rank, size_t size);
+
 /* Does it reduce; has it a root? */
 bool call_reduces(unsigned int collective);
 bool call_rooted(unsigned int collective);

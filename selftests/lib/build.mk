@@ -7,11 +7,12 @@ LIBT := $(B)/selftests/lib
 LIBT_MOCK := $(LIBT)/calls $(LIBT)/collectives $(LIBT)/planner $(LIBT)/ranges \
 	$(LIBT)/nodes
 LIBT_HOST := $(LIBT)/env $(LIBT)/names $(LIBT_MOCK) $(LIBT)/store
-LIBT_DEV := $(LIBT)/dev_calls $(LIBT)/dev_collectives $(LIBT)/dev_plans $(LIBT)/dev_ring $(LIBT)/dev_errors $(LIBT)/dev_nodes
+LIBT_DEV := $(LIBT)/dev_calls $(LIBT)/dev_collectives $(LIBT)/dev_plans $(LIBT)/dev_ring \
+	$(LIBT)/dev_errors $(LIBT)/dev_mail $(LIBT)/dev_nodes
 
 OBJS += $(patsubst %,%.o,$(LIBT_HOST) $(LIBT_DEV)) $(LIBT)/mock.o $(LIBT)/ranks.o $(LIBT)/party.o
 
-$(LIBT_HOST) $(LIBT_DEV): LDLIBS = -luring -ljansson -lnettle -pthread -ldl -lm
+$(LIBT_HOST) $(LIBT_DEV): LDLIBS = $(LIB_LIBS)
 $(LIBT_HOST) $(LIBT_DEV): %: %.o $(B)/lib/libzcoll.a
 	$(link)
 
@@ -20,7 +21,7 @@ $(LIBT_MOCK): $(LIBT)/mock.o
 $(LIBT_MOCK): LDLIBS += -Wl,--wrap=open,--wrap=ioctl,--wrap=io_uring_submit
 $(LIBT)/store $(LIBT)/nodes $(LIBT)/dev_nodes: $(LIBT)/party.o
 $(LIBT_DEV): $(LIBT)/ranks.o
-$(LIBT)/dev_collectives: $(LIBT)/against.o $(LIBT)/oracle.o $(B)/engine/libzcengine.a $(B)/engine/libzcplan.a
+$(LIBT)/dev_collectives $(LIBT)/dev_mail: $(LIBT)/against.o $(LIBT)/oracle.o $(B)/engine/libzcengine.a $(B)/engine/libzcplan.a
 
 # What collectives on several nodes must give: the engine carries plans out. Built from the
 # sources, with sanitizers; for other tests there is $(LIBT)/oracle.o.
@@ -30,13 +31,11 @@ ORACLE_SRCS := selftests/lib/oracle_test.c selftests/lib/oracle.c kmod/engine/fo
 $(LIBT)/oracle.o: override CPPFLAGS += -Ikmod/engine
 OBJS += $(LIBT)/oracle.o $(LIBT)/against.o
 $(LIBT)/oracle_test: override CPPFLAGS += -Ikmod/engine
+$(LIBT)/oracle_test: LDLIBS = $(LIB_LIBS)
+CFLAGS_oracle_test = $(fold-flags)
 $(LIBT)/oracle_test: $(ORACLE_SRCS) $(B)/lib/libzcoll.a \
 		$(wildcard kmod/engine/*.h) selftests/lib/oracle.h
-	$(E) CCLD $(@:$(B)/%=%)
-	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(fold-flags) -O1 -fsanitize=address,undefined \
-		-fno-sanitize-recover=undefined -o $@ $(filter %.c %.a,$^) -luring -ljansson -lnettle \
-		-pthread -ldl -lm
+	$(sanitized)
 
 HOST_TESTS += $(LIBT)/oracle_test
 selftests: $(LIBT)/oracle_test
@@ -47,12 +46,12 @@ $(LIBT)/hello: tools/examples/hello.c $(B)/lib/libzcoll.so
 	$(Q)$(CC) -Iinclude -Iinclude/uapi -Wall -Wextra -o $@ $< -L$(B)/lib -lzcoll \
 		-Wl,-rpath,'$$ORIGIN/../../lib'
 
-$(LIBT)/show_env: LDLIBS = -luring -ljansson -lnettle -pthread -ldl -lm
+$(LIBT)/show_env: LDLIBS = $(LIB_LIBS)
 $(LIBT)/show_env: $(LIBT)/show_env.o $(B)/lib/libzcoll.a
 	$(link)
 OBJS += $(LIBT)/show_env.o
 
-$(LIBT)/show_nodes: LDLIBS = -luring -ljansson -lnettle -pthread -ldl -lm \
+$(LIBT)/show_nodes: LDLIBS = $(LIB_LIBS) \
 	-Wl,--wrap=open,--wrap=ioctl,--wrap=io_uring_submit
 $(LIBT)/show_nodes: $(LIBT)/show_nodes.o $(LIBT)/mock.o $(B)/lib/libzcoll.a
 	$(link)

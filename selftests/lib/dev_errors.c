@@ -96,12 +96,13 @@ static void aborted(struct zcoll_comm *comm)
 
 static void refused(struct zcoll_comm *comm)
 {
-	int32_t *gone = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int32_t *gone = mmap(NULL, 4 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct zcoll_req *req;
 	int32_t x = 1;
 
 	if (zcoll_comm_rank(comm) == 0) {
-		expect(sum(comm, gone, 1), -EFAULT);
+		/* So much that the kernel reads it, and not the library */
+		expect(sum(comm, gone, 1 << 20), -EFAULT);
 		expect(strlen(error_of(comm)) > 0, 1);
 		expect(zcoll_iallreduce(comm, gone, gone, 1, ZCOLL_INT32, ZCOLL_SUM, &req), -EFAULT);
 	}

@@ -8,7 +8,7 @@ NODEST_OBJS := $(addprefix $(NODEST)/,meet.o team.o trial.o recipe.o)
 OBJS += $(NODEST_OBJS) $(addsuffix .o,$(NODEST_PROGS))
 
 $(NODEST_OBJS) $(addsuffix .o,$(NODEST_PROGS)): override CPPFLAGS += -Iselftests/lib
-$(NODEST_PROGS): LDLIBS = -luring -ljansson -lnettle -pthread -ldl -lm
+$(NODEST_PROGS): LDLIBS = $(LIB_LIBS)
 $(NODEST_PROGS): %: %.o $(NODEST_OBJS) $(LIBT)/oracle.o $(B)/lib/libzcoll.a \
 		$(B)/engine/libzcplan.a $(B)/engine/libzcengine.a
 	$(link)

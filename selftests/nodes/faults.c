@@ -362,10 +362,14 @@ static void link_down(void)
 		command("fault link down");
 }
 
+/*
+ * With a new device: rxe's connection manager has lost its queue pair if it was to send while
+ * the link was down (Documentation/protocol.md, "Devices")
+ */
 static void link_up(void)
 {
 	if (victim_here())
-		command("fault link up; sleep 1");
+		command("fault link up && sleep 1 && fault rdma-del && fault rdma-add");
 }
 
 static void device_away(void)
@@ -377,7 +381,7 @@ static void device_away(void)
 static void device_back(void)
 {
 	if (victim_here())
-		command("rdma link add ${ZCOLL_RDMA}0 type $ZCOLL_RDMA netdev eth0");
+		command("fault rdma-add");
 }
 
 static void lose(void)

@@ -78,6 +78,34 @@
  * operation's plan first has them meet. A node connects to those only that prove to know the
  * communicator's key.
  *
+ * DOC: Mailboxes
+ *
+ * Small operations of ranks on one node need no system call. The ranks of a communicator
+ * with one node share memory, which mmap() of the endpoint maps (MAP_SHARED), in spans of
+ * ZCOLL_SPAN_BYTES:
+ *
+ * - at offset 0, one page that only the kernel writes, struct zcoll_verdict;
+ * - at offset ZCOLL_SPAN(i) the ZCOLL_MAILBOX_BYTES of the *mailbox* of rank i, which only
+ *   rank i can map to write;
+ * - after it the *heap* of rank i, which all ranks can write: memory for operands that the
+ *   ranks reduce themselves.
+ *
+ * A mailbox begins with struct zcoll_mailbox. A rank that has one writes a *line* there for
+ * each of its calls, mailbox or not, before anything else: at ZCOLL_LINE_AT(seq). When all
+ * ranks' lines for an operation are there, are ZCOLL_FORM_MAIL (or all ZCOLL_FORM_HEAP), and
+ * say the same call, the operation is done in user mode by what the lines carry.
+ * Else, as soon as a rank sees a line that differs, it submits the call to the kernel, which
+ * compares the calls itself. So mailboxes are no matter of agreement, and the
+ * kernel trusts nothing in them: it only reads, for texts and numbers of missing ranks,
+ * whether a line is there.
+ *
+ * Operations that ended in mailboxes have no place in the kernel's window. That they are
+ * over, zcoll_cmd.ended tells with the next command.
+ *
+ * Who waits too long for a line sleeps by ZCOLL_IOC_PARK, and says so in zcoll_mailbox.parked
+ * before it looks a last time; who has written a line and sees that a rank is parked wakes it
+ * by ZCOLL_IOC_BELL.
+ *
  * DOC: Extensible structs
  *
  * An ioctl struct begins with its size as the caller knows it. A kernel that
@@ -99,7 +127,8 @@
  *                       another collective, a reproducible result with this plan or
  *                       these nodes, memory that is neither anonymous, shmem nor hugetlb
  * -EBUSY                join: the rank is taken
- * -EPROTO               join: size or node map differ from the others';
+ * -EPROTO               join: size, node map, or on one node fabric, differ from the
+ *                       others';
  *                       operation: descriptors differ (revokes)
  * -ENOENT               no such buffer handle or plan, or operation that this rank
  *                       submitted
@@ -109,7 +138,8 @@
  * -EHOSTDOWN            a node does not answer any more (revokes)
  * -EKEYREJECTED         a node does not know the key (revokes)
  * -ERANGE               range leaves the registered buffer
- * -EOVERFLOW            count times element size, or address plus length, wraps
+ * -EOVERFLOW            count times element size over all ranks is 2^63 bytes or more, or
+ *                       address plus length wraps
  * -EEXIST               sequence number already used by this rank
  * -ENOBUFS              sequence number beyond the window
  * -EDQUOT               RLIMIT_MEMLOCK would be exceeded
@@ -207,6 +237,7 @@
 #define ZCOLL_FEAT_URING	(1ULL << 0)	/* uring commands, both forms */
 #define ZCOLL_FEAT_RING_CANCEL	(1ULL << 1)	/* the kernel reports rings that go away */
 #define ZCOLL_FEAT_RDMA		(1ULL << 2)	/* fabric "rdma": built with the RDMA stack */
+#define ZCOLL_FEAT_MAILBOX	(1ULL << 3)	/* mailboxes: mmap() of the endpoint */
 
 /**
  * struct zcoll_info - ZCOLL_IOC_INFO: what this kernel can do, and holds now
@@ -468,7 +499,9 @@ struct zcoll_plan_unload {
  * @deadline_ns: ns from submission; 0: the endpoint's default. At most
  *	ZCOLL_MAX_DEADLINE_NS. The earliest of all ranks' deadlines counts.
  * @extra: must be 0
- * @__reserved: must be 0
+ * @ended: all of this rank's operations with smaller numbers have ended, and those of them
+ *	that the kernel does not know in mailboxes; 0: nothing is said. -EINVAL if one is in
+ *	flight, with several nodes, or above 2^61
  *
  * @dtype, @op, @flags, @count, @root and @plan must be the same on all ranks;
  * they are compared before any byte moves.
@@ -491,7 +524,7 @@ struct zcoll_cmd {
 	__u32 plan;
 	__aligned_u64 deadline_ns;
 	__aligned_u64 extra;
-	__aligned_u64 __reserved;
+	__aligned_u64 ended;
 };
 
 /**
@@ -600,7 +633,7 @@ struct zcoll_seq {
 };
 
 /**
- * struct zcoll_flags - ZCOLL_IOC_ABORT and ZCOLL_IOC_LEAVE
+ * struct zcoll_flags - ZCOLL_IOC_ABORT, ZCOLL_IOC_LEAVE and ZCOLL_IOC_BELL
  * @size: sizeof(struct zcoll_flags)
  * @flags: must be 0
  *
@@ -609,7 +642,8 @@ struct zcoll_seq {
  * ranks' operations that need it fail with -ESHUTDOWN. Leaving with operations in
  * flight revokes the communicator, and LEAVE returns when they are quiet. Leaving
  * again does nothing. What an endpoint holds is given back by LEAVE at once, by
- * close() a moment later if operations are in flight.
+ * close() a moment later if operations are in flight. BELL wakes ranks that sleep in
+ * ZCOLL_IOC_PARK (-ENXIO: nothing is mapped).
  */
 struct zcoll_flags {
 	__u32 size;
@@ -642,6 +676,8 @@ struct zcoll_flags {
  * @messages: messages this node has sent, of all kinds
  * @connected: nodes this one is connected to, in either direction
  * @rails: queue pairs to each
+ * @ops_mailbox: operations that this rank says it has done from mailboxes
+ * @ops_heap: operations that it says it has done in heaps
  */
 struct zcoll_stats {
 	__u32 size;
@@ -667,6 +703,102 @@ struct zcoll_stats {
 	__aligned_u64 messages;
 	__u32 connected;
 	__u32 rails;
+	__aligned_u64 ops_mailbox;
+	__aligned_u64 ops_heap;
+};
+
+/* ---- mailboxes ---- */
+
+#define ZCOLL_SPAN_SHIFT	36
+#define ZCOLL_SPAN_BYTES	(1ULL << ZCOLL_SPAN_SHIFT)
+#define ZCOLL_SPAN(rank)	(((__u64)(rank) + 1) << ZCOLL_SPAN_SHIFT)
+#define ZCOLL_MAILBOX_BYTES	(1UL << 20)
+#define ZCOLL_MAILBOX_RANKS	64	/* a communicator with more has no mailboxes */
+#define ZCOLL_MAILBOX_VERSION	1
+#define ZCOLL_LINES		64	/* twice the window, so that none is needed any more when
+					 * it is written again
+					 */
+#define ZCOLL_LINE_PAYLOAD	48
+/* Offset of the line for operation @seq in a mailbox */
+#define ZCOLL_LINE_AT(seq)	(4096 + (seq) % ZCOLL_LINES * 64)
+
+/* Lowest bits of zcoll_line.stamp */
+#define ZCOLL_FORM_COMMAND	1	/* submitted to the kernel */
+#define ZCOLL_FORM_MAIL		2	/* the input is in the mailbox */
+#define ZCOLL_FORM_HEAP		3	/* input and output are in the heap */
+#define ZCOLL_FORM_MASK		3ULL
+#define ZCOLL_STAMP(seq, form)	(((seq) + 1) << 2 | (form))
+
+/**
+ * struct zcoll_verdict - what the kernel tells all ranks of a communicator, without a call
+ * @error: 0, or the negative errno that revoked it
+ * @bell: counts ZCOLL_IOC_BELL, and changes of the other fields
+ * @gone: bit r is set when rank r has left
+ */
+struct zcoll_verdict {
+	__s32 error;
+	__u32 bell;
+	__aligned_u64 gone;
+};
+
+/**
+ * struct zcoll_mailbox - the beginning of a mailbox; its writer is the rank it belongs to
+ * @version: ZCOLL_MAILBOX_VERSION once the rank writes lines
+ * @ended: all operations below have ended for this rank, and nothing of them is read
+ * @parked: this rank sleeps, or is about to, and is to be woken when something has changed
+ * @mails: operations done from mailboxes
+ * @heaps: operations done in heaps
+ * @__pad0: what is written often has a cache line of its own
+ * @__pad1: likewise
+ * @__pad2: likewise
+ */
+struct zcoll_mailbox {
+	__u32 version;
+	__u32 __pad0[15];
+	__aligned_u64 ended;
+	__u64 __pad1[7];
+	__u32 parked;
+	__u32 __pad2[15];
+	__aligned_u64 mails;
+	__aligned_u64 heaps;
+};
+
+/**
+ * struct zcoll_line - one rank's call of an operation, in its mailbox
+ * @stamp: ZCOLL_STAMP(seq, form); written last
+ * @call: what is called, as the library packs it; equal calls have equal ones
+ * @payload: the input, if it fits; or where the operands are
+ */
+struct zcoll_line {
+	__aligned_u64 stamp;
+	__aligned_u64 call;
+	__u8 payload[ZCOLL_LINE_PAYLOAD];
+};
+
+/* zcoll_park.flags */
+#define ZCOLL_PARK_DEADLINE	(1U << 0)	/* the time-out is the operation's deadline */
+
+/**
+ * struct zcoll_park - ZCOLL_IOC_PARK: sleep until the bell rings
+ * @size: sizeof(struct zcoll_park)
+ * @flags: ZCOLL_PARK_*. DEADLINE: if the time passes, the communicator is revoked with
+ *	-ETIMEDOUT, and a text that names the ranks whose line for @seq is missing
+ * @seq: the operation that is waited for
+ * @timeout_ns: longest sleep, ns, or ZCOLL_WAIT_FOREVER. When a signal interrupts it, this is
+ *	what is left of it.
+ * @bell: zcoll_verdict.bell before the caller looked for what it waits for
+ * @__reserved: must be 0
+ *
+ * Returns 0 when the bell has rung since, or the communicator is revoked or a rank has left;
+ * -ETIMEDOUT; -ENXIO: nothing is mapped.
+ */
+struct zcoll_park {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 seq;
+	__aligned_u64 timeout_ns;
+	__u32 bell;
+	__u32 __reserved;
 };
 
 #define ZCOLL_IOC_TYPE		0xEB
@@ -685,6 +817,8 @@ struct zcoll_stats {
 #define ZCOLL_IOC_PLAN_UNLOAD	_IOW(ZCOLL_IOC_TYPE, 0x0B, struct zcoll_plan_unload)
 #define ZCOLL_IOC_ADDRESS	_IOWR(ZCOLL_IOC_TYPE, 0x0C, struct zcoll_address)
 #define ZCOLL_IOC_PEERS		_IOW(ZCOLL_IOC_TYPE, 0x0D, struct zcoll_peers)
+#define ZCOLL_IOC_PARK		_IOWR(ZCOLL_IOC_TYPE, 0x0E, struct zcoll_park)
+#define ZCOLL_IOC_BELL		_IOW(ZCOLL_IOC_TYPE, 0x0F, struct zcoll_flags)
 
 /*
  * Operations: blocking ioctls, and cmd_op of uring commands. Their number is
