@@ -685,7 +685,8 @@ int zcoll_req_error(struct zcoll_req *req, char *buf, size_t len);
  * submission (zcoll_status.state is ZCOLL_STATE_REJECTED) the number is still
  * drawn: submit the same command again, corrected, or give it to zcoll_unprep().
  * This call does not wait: beyond zcoll_info.window unfinished operations the
- * submission is refused with -ENOBUFS. IORING_OP_ASYNC_CANCEL and a linked
+ * submission is refused with -ENOBUFS, and on one node this call is 64 operations beyond
+ * the oldest that some rank has not ended. IORING_OP_ASYNC_CANCEL and a linked
  * time-out do not end a command in flight; a deadline, ZCOLL_IOC_CANCEL and
  * zcoll_comm_abort() do. Links (IOSQE_IO_LINK) work in both directions.
  *

@@ -516,7 +516,8 @@ static void deadline(struct zcoll_comm *comm)
 	if (zcoll_comm_rank(comm) == 2)
 		sleep_ms(1000);
 	expect_failure(comm, x, -ETIMEDOUT, "missing: 2");
-	expect(now_ms() - before >= 300, 1);
+	/* The deadline of who called first counts, which need not be this one */
+	expect(now_ms() - before >= 200, 1);
 }
 
 static void dies(struct zcoll_comm *comm)

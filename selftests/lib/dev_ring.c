@@ -356,6 +356,60 @@ static void taken_back(struct zcoll_comm *comm)
 	expect(zcoll_unprep(comm, first), -EINVAL);	/* it is the barrier now */
 }
 
+/* So many operations by the ring, one at a time: nobody tells the library of their end */
+static void by_ring(struct io_uring *ring, struct zcoll_comm *comm, int n)
+{
+	struct zcoll_cmd cmd;
+	int res;
+
+	while (n--) {
+		int32_t x = 1;
+
+		res = -1;
+		prep_sum(ring, comm, &cmd, &x, 1, 0);
+		expect(io_uring_submit(ring), 1);
+		reap(ring, 1, &res);
+		expect(res, 0);
+		expect(x, zcoll_comm_size(comm));
+	}
+}
+
+/* More of them than there are lines, and between them what the kernel does not see */
+static void ring_and_mailboxes(struct zcoll_comm *comm)
+{
+	struct io_uring ring;
+
+	if (!open_ring(&ring, 0))
+		return;
+	expect(zcoll_barrier(comm), 0);
+	by_ring(&ring, comm, 40);
+	expect(zcoll_barrier(comm), 0);
+	by_ring(&ring, comm, 2 * ZCOLL_LINES + 1);
+	expect(zcoll_barrier(comm), 0);
+	io_uring_queue_exit(&ring);
+}
+
+/* Lines are as many as may be prepared; what is too much is refused, and taken back nothing stays */
+static void prepared_too_far(struct zcoll_comm *comm)
+{
+	char room[128] = "";
+	struct io_uring_sqe *sqe = (struct io_uring_sqe *)room;
+	struct zcoll_call call = { .size = sizeof(call), .collective = ZCOLL_BARRIER };
+	uint64_t seq = 0;
+	int ret, n = 0;
+
+	while (!(ret = zcoll_prep_call(sqe, IORING_SETUP_SQE128, comm, NULL, &call))) {
+		seq = zcoll_sqe_seq(sqe, IORING_SETUP_SQE128);
+		if (++n > 1000)
+			break;
+	}
+	expect(ret, -ENOBUFS);
+	expect(n, ZCOLL_LINES);
+	while (n--)
+		expect(zcoll_unprep(comm, seq--), 0);
+	expect(zcoll_barrier(comm), 0);
+}
+
 int main(void)
 {
 	need_device();
@@ -371,5 +425,7 @@ int main(void)
 	ok(run_ranks(&RANKS(2), link_timeout), "a linked time-out does not end a command");
 	ok(run_ranks(&RANKS(2), beyond_the_window), "beyond the window is refused and can be repeated");
 	ok(run_ranks(&RANKS(2), taken_back), "operations that are never submitted are taken back");
+	ok(run_ranks(&RANKS(2), ring_and_mailboxes), "operations by a ring and by mailboxes in turn");
+	ok(run_ranks(&RANKS(2), prepared_too_far), "what is prepared too far ahead is refused");
 	return tap_end();
 }

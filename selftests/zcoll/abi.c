@@ -303,7 +303,11 @@ TEST_F(abi, structs_have_the_published_sizes)
 	EXPECT_EQ(72, sizeof(struct zcoll_status));
 	EXPECT_EQ(16, sizeof(struct zcoll_seq));
 	EXPECT_EQ(8, sizeof(struct zcoll_flags));
-	EXPECT_EQ(144, sizeof(struct zcoll_stats));
+	EXPECT_EQ(160, sizeof(struct zcoll_stats));
+	EXPECT_EQ(32, sizeof(struct zcoll_park));
+	EXPECT_EQ(16, sizeof(struct zcoll_verdict));
+	EXPECT_EQ(208, sizeof(struct zcoll_mailbox));
+	EXPECT_EQ(64, sizeof(struct zcoll_line));
 }
 
 TEST_F(abi, unknown_ioctl_is_enotty)
