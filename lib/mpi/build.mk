@@ -5,9 +5,10 @@
 
 MPI_B := $(B)/lib/mpi
 MPIS := $(foreach m,openmpi mpich,$(if $(shell command -v mpicc.$m),$m))
-MPI_SRCS := blocking comm data errors forms guard limits memory nonblocking operation persistent queue \
+MPI_SRCS := blocking comm data errors forms fortran_wait guard limits memory nonblocking operation persistent queue \
 	requests setup stats take types wait
-MPI_SRCS_openmpi := fortran_calls fortran_wait
+MPI_SRCS_openmpi := fortran_calls
+MPI_SRCS_FORTRAN := fortran_calls fortran_wait
 MPI_LIBS := $(MPIS:%=$(MPI_B)/%/libzcoll-mpi.so)
 
 # Of one MPI
@@ -17,7 +18,7 @@ OBJS += $$(MPI_OBJS_$1)
 
 $$(MPI_B)/$1/%.o: CC = mpicc.$1
 $$(MPI_OBJS_$1): override CFLAGS += -fPIC
-$$(patsubst %,$$(MPI_B)/$1/%.o,$$(MPI_SRCS_$1)): override CFLAGS += -Wno-missing-prototypes
+$(MPI_SRCS_FORTRAN:%=$(MPI_B)/$1/%.o): override CFLAGS += -Wno-missing-prototypes
 $$(MPI_OBJS_$1): $$(MPI_B)/$1/%.o: lib/mpi/%.c
 	$$(compile)
 

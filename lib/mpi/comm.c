@@ -5,9 +5,11 @@
  *
  * It is made at the first call that is to be taken and may wait for the other ranks, which
  * all are in the same call then. All of them get one, or none does and calls are passed on
- * for good: the ranks agree by an all-reduce on what they can do, rank 0 draws a key and
- * broadcasts it, and zcoll_comm_create() exchanges the rest by all-gathers, and fails on
- * all ranks if it does on one. A duplicate of a communicator gets its own.
+ * for good: the ranks agree by an all-reduce on what they can do and want (ZCOLL_MPI), rank
+ * 0 draws a key and broadcasts it, and zcoll_comm_create() exchanges the rest by all-gathers,
+ * and fails on all ranks if it does on one. A rank that is turned off or lacks something
+ * takes part in the first step, or the others would meet its next call there. A duplicate
+ * of a communicator gets its own.
  *
  * A communicator that MPI frees is left when its last operation is over. The communicators
  * that are there at MPI_Finalize() are left by the end of the process.
@@ -27,6 +29,43 @@ struct ability {
 	int64_t most;
 };
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct zm_comm *all;	/* that have a zcoll communicator */
+
+static void enlist(struct zm_comm *c)
+{
+	pthread_mutex_lock(&lock);
+	c->next = all;
+	all = c;
+	pthread_mutex_unlock(&lock);
+}
+
+static void delist(struct zm_comm *c)
+{
+	struct zm_comm **at;
+
+	pthread_mutex_lock(&lock);
+	for (at = &all; *at != c; at = &(*at)->next)
+		;
+	*at = c->next;
+	pthread_mutex_unlock(&lock);
+}
+
+/**
+ * zm_comm_any - is it true of any communicator?
+ * @is: of this one? It may take the communicator's lock
+ */
+bool zm_comm_any(bool (*is)(struct zm_comm *c))
+{
+	struct zm_comm *c;
+
+	pthread_mutex_lock(&lock);
+	for (c = all; c && !is(c); c = c->next)
+		;
+	pthread_mutex_unlock(&lock);
+	return c;
+}
+
 void zm_comm_get(struct zm_comm *c)
 {
 	atomic_fetch_add(&c->users, 1);
@@ -36,6 +75,8 @@ void zm_comm_put(struct zm_comm *c)
 {
 	if (atomic_fetch_sub(&c->users, 1) != 1)
 		return;
+	if (c->pass == ZM_TAKEN)
+		delist(c);
 	if (c->zcoll && zcoll_comm_free(c->zcoll)) {
 		zcoll_comm_abort(c->zcoll);	/* requests that the program never waited for */
 		zcoll_comm_free(c->zcoll);
@@ -72,6 +113,25 @@ static bool draw_key(struct zcoll_attr *attr, MPI_Comm comm)
 	return PMPI_Bcast(attr->key, sizeof(attr->key), MPI_BYTE, 0, comm) == MPI_SUCCESS;
 }
 
+/*
+ * The first operation makes what later ones need, an io_uring for one, which this rank may
+ * be refused. Then it ends for all.
+ */
+static bool first_barrier(struct zm_comm *c)
+{
+	struct zm_op op = {
+		.comm = c, .call = { .size = sizeof(op.call), .collective = ZCOLL_BARRIER },
+	};
+
+	zm_op_start(&op);
+	zm_op_wait(&op);
+	if (!op.error)
+		return true;
+	zm_why_no_comm(op.text);
+	zcoll_comm_abort(c->zcoll);
+	return false;
+}
+
 static bool join(struct zm_comm *c, MPI_Comm comm)
 {
 	char text[ZCOLL_TEXT_MAX];
@@ -93,6 +153,18 @@ static bool join(struct zm_comm *c, MPI_Comm comm)
 	return false;
 }
 
+/* Is there all that this rank needs, and may it be used? Return: 0, or @text says why not */
+static int ready(struct zcoll_info *info, char *text, size_t len)
+{
+	if (!zm_wanted())
+		snprintf(text, len, "ZCOLL_MPI=0");
+	else if (!zm_able())
+		snprintf(text, len, "the MPI refuses a request or a communicator");
+	else
+		return zm_limit_device(info, text, len);
+	return -ECANCELED;
+}
+
 static enum zm_reason make(struct zm_comm *c, MPI_Comm comm)
 {
 	struct zcoll_info info = { 0 };
@@ -108,38 +180,60 @@ static enum zm_reason make(struct zm_comm *c, MPI_Comm comm)
 	if (c->size == 1)
 		return ZM_ALONE;
 
-	ret = zm_limit_device(&info, text, sizeof(text));
+	ret = ready(&info, text, sizeof(text));
 	least = (struct ability){
 		.types = info.types, .ops = info.ops, .ready = !ret, .most = zm_limit_pinned(),
 	};
 	if (!agree(comm, &least)) {
-		zm_why_no_comm(ret ? text : "another rank has no device, or no io_uring");
-		return ZM_NO_COMM;
+		zm_why_no_comm(ret ? text : "a rank has no device, no io_uring or ZCOLL_MPI=0");
+		return zm_wanted() ? ZM_NO_COMM : ZM_OFF;
 	}
 	c->types = least.types;
 	c->ops = least.ops;
 	c->most = least.most;
 	c->window = info.window;
-	return join(c, comm) ? ZM_TAKEN : ZM_NO_COMM;
+	if (!join(c, comm))
+		return ZM_NO_COMM;
+	least = (struct ability){ .ready = first_barrier(c) };
+	return agree(comm, &least) ? ZM_TAKEN : ZM_NO_COMM;
+}
+
+/* For a rank that lacks the memory for one */
+static struct zm_comm none = {
+	.pass = ZM_NO_COMM, .users = 1, .lock = PTHREAD_MUTEX_INITIALIZER,
+};
+
+static struct zm_comm *make_none(MPI_Comm comm)
+{
+	struct ability nothing = { 0 };
+	int inter;
+
+	PMPI_Comm_test_inter(comm, &inter);
+	if (!inter)
+		agree(comm, &nothing);
+	zm_why_no_comm("no memory");
+	zm_comm_get(&none);
+	return &none;
 }
 
 /**
  * zm_comm_make - make a communicator; collective
  * @comm: the MPI communicator
  *
- * Return: the communicator, which may be one that passes all calls on; or NULL, where
- * memory was lacking for even that.
+ * Return: the communicator, which may be one that passes all calls on.
  */
 struct zm_comm *zm_comm_make(MPI_Comm comm)
 {
 	struct zm_comm *c = calloc(1, sizeof(*c));
 
 	if (!c)
-		return NULL;
+		return make_none(comm);
 	pthread_mutex_init(&c->lock, NULL);
 	c->users = 1;
 	c->handle = comm;
 	c->pass = make(c, comm);
+	if (c->pass == ZM_TAKEN)
+		enlist(c);
 	return c;
 }
 
@@ -161,9 +255,11 @@ struct zm_comm *zm_comm_of(MPI_Comm comm, bool may_make)
 		return NULL;
 	if (found)
 		return c;
-	c = may_make ? zm_comm_make(comm) : NULL;
-	if (c)
-		PMPI_Comm_set_attr(comm, zm_keyval(), c);
+	if (!may_make)
+		return NULL;
+	c = zm_comm_make(comm);
+	if (PMPI_Comm_set_attr(comm, zm_keyval(), c) != MPI_SUCCESS)
+		zm_die("to keep an attribute");
 	return c;
 }
 

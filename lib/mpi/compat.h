@@ -3,8 +3,9 @@
  * What differs between the MPIs, and nothing else does.
  *
  * Persistent collective operations are MPI 4's; Open MPI 4 has them as an extension, of
- * other names. Its Fortran layer calls the PMPI functions directly, so fortran_*.c are
- * for it alone; MPICH's calls the C functions.
+ * other names. Its Fortran layer calls the PMPI functions directly, so all of its names are
+ * defined here. MPICH's calls the C functions, but for those of the module mpi_f08 that have
+ * no buffer, MPI_Wait() and its like, which call PMPI: fortran_wait.c is for them, too.
  */
 #ifndef LIBZCOLL_MPI_COMPAT_H
 #define LIBZCOLL_MPI_COMPAT_H
@@ -17,11 +18,28 @@
 #define ZM_OTHER_NAME		"MPICH"
 #define ZM_OTHER_LIB		"libmpich.so.12"
 #define ZM_OTHER_FOLDER		"mpich"
+#define ZM_F08(name)		ompi_##name##_f
+#define ZM_F_STATUS_IGNORE	mpi_fortran_status_ignore_
+#define ZM_F_STATUSES_IGNORE	mpi_fortran_statuses_ignore_
+extern int mpi_fortran_bottom_, mpi_fortran_in_place_, mpi_fortran_status_ignore_,
+	mpi_fortran_statuses_ignore_;
+
+/* The other four names of ZM_F08(@name); @mpi is mpi or mpix */
+#define ZM_ALIAS(of, name)	extern __typeof__(of) name __attribute__((alias(#of)))
+#define ZM_FORTRAN(mpi, name, upper)				\
+	ZM_ALIAS(o##mpi##_##name##_f, mpi##_##name);		\
+	ZM_ALIAS(o##mpi##_##name##_f, mpi##_##name##_);		\
+	ZM_ALIAS(o##mpi##_##name##_f, mpi##_##name##__);	\
+	ZM_ALIAS(o##mpi##_##name##_f, upper)
 #else
 #define ZM_MPI_NAME		"MPICH"
 #define ZM_OTHER_NAME		"Open MPI"
 #define ZM_OTHER_LIB		"libmpi.so.40"
 #define ZM_OTHER_FOLDER		"openmpi"
+#define ZM_F08(name)		mpi_##name##_f08_
+#define ZM_F_STATUS_IGNORE	MPIR_F08_MPI_STATUS_IGNORE_OBJ
+#define ZM_F_STATUSES_IGNORE	MPIR_F08_MPI_STATUSES_IGNORE_OBJ
+#define ZM_FORTRAN(mpi, name, upper)	/* they call the C functions */
 #endif
 
 /* A persistent collective's function: ours, and the MPI's own */

@@ -4,6 +4,7 @@
  *
  * Each returns whether the call was taken; if so, its result is in @ret.
  */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "internal.h"
@@ -47,26 +48,23 @@ bool zm_blocking(const struct zm_args *a, int *ret)
 static struct zm_request *request_of(const struct zm_args *a, enum zm_form form, int *ret)
 {
 	struct zm_request *r = calloc(1, sizeof(*r));
+	struct zm_op without = { 0 };	/* memory: the others take the call all the same */
+	struct zm_op *op = r ? &r->op : &without;
 	int err;
 
 	*ret = MPI_SUCCESS;
-	if (!r) {
-		*ret = MPI_ERR_NO_MEM;
-		PMPI_Comm_call_errhandler(a->comm, *ret);
-		return NULL;
-	}
-	if (!take(&r->op, a, form)) {
+	if (!take(op, a, form)) {
 		free(r);
 		return NULL;
 	}
-	err = zm_memory_set(&r->op, a);
+	err = r ? zm_memory_set(op, a) : -ENOMEM;
 	if (!err) {
-		zm_memory_hold(&r->op);
+		zm_memory_hold(op);
 		return r;
 	}
-	zm_op_fail(&r->op, err, BAD_MEMORY);
-	*ret = result_of(&r->op);
-	zm_op_end(&r->op);
+	zm_op_fail(op, err, BAD_MEMORY);
+	*ret = result_of(op);
+	zm_op_end(op);
 	free(r);
 	return NULL;
 }

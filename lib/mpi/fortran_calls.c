@@ -4,6 +4,13 @@
  */
 #include "fortran.h"
 
+static void *zm_f_buf(void *buf)
+{
+	if (buf == &mpi_fortran_in_place_)
+		return MPI_IN_PLACE;
+	return buf == &mpi_fortran_bottom_ ? MPI_BOTTOM : buf;
+}
+
 /* ------------------------------------------------------------------ blocking */
 
 void ompi_allreduce_f(void *send, void *recv, MPI_Fint *count, MPI_Fint *type, MPI_Fint *op,

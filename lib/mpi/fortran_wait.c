@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR MIT
 /*
- * MPI_WAIT and its like in Fortran programs, for Open MPI.
+ * MPI_WAIT and its like in Fortran programs, and MPI_ERROR_CLASS.
  *
  * Requests are numbers there, so arrays of them are translated and back. Indices begin
  * with 1.
@@ -20,8 +20,8 @@ struct arrays {
 
 static void open_arrays(struct arrays *a, int n, const MPI_Fint *requests, const void *statuses)
 {
-	bool ignored = statuses == &mpi_fortran_statuses_ignore_ ||
-		       statuses == &mpi_fortran_status_ignore_;
+	bool ignored = statuses == &ZM_F_STATUSES_IGNORE ||
+		       statuses == &ZM_F_STATUS_IGNORE;
 
 	a->n = n < 0 ? 0 : n;
 	a->requests = malloc((a->n + 1) * sizeof(*a->requests));
@@ -61,7 +61,7 @@ static int f_index(int i)
 	return i == MPI_UNDEFINED ? i : i + 1;
 }
 
-void ompi_wait_f(MPI_Fint *request, MPI_Fint *status, MPI_Fint *ierr)
+void ZM_F08(wait)(MPI_Fint *request, MPI_Fint *status, MPI_Fint *ierr)
 {
 	struct arrays a;
 	int ret;
@@ -73,7 +73,7 @@ void ompi_wait_f(MPI_Fint *request, MPI_Fint *status, MPI_Fint *ierr)
 }
 ZM_FORTRAN(mpi, wait, MPI_WAIT);
 
-void ompi_test_f(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status, MPI_Fint *ierr)
+void ZM_F08(test)(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status, MPI_Fint *ierr)
 {
 	struct arrays a;
 	int ret, done = 0;
@@ -86,7 +86,7 @@ void ompi_test_f(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status, MPI_Fint *
 }
 ZM_FORTRAN(mpi, test, MPI_TEST);
 
-void ompi_request_get_status_f(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status, MPI_Fint *ierr)
+void ZM_F08(request_get_status)(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status, MPI_Fint *ierr)
 {
 	struct arrays a;
 	int ret, done = 0;
@@ -99,7 +99,7 @@ void ompi_request_get_status_f(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *stat
 }
 ZM_FORTRAN(mpi, request_get_status, MPI_REQUEST_GET_STATUS);
 
-void ompi_waitall_f(MPI_Fint *n, MPI_Fint *requests, MPI_Fint *statuses, MPI_Fint *ierr)
+void ZM_F08(waitall)(MPI_Fint *n, MPI_Fint *requests, MPI_Fint *statuses, MPI_Fint *ierr)
 {
 	struct arrays a;
 	int ret;
@@ -111,7 +111,7 @@ void ompi_waitall_f(MPI_Fint *n, MPI_Fint *requests, MPI_Fint *statuses, MPI_Fin
 }
 ZM_FORTRAN(mpi, waitall, MPI_WAITALL);
 
-void ompi_testall_f(MPI_Fint *n, MPI_Fint *requests, MPI_Fint *flag, MPI_Fint *statuses,
+void ZM_F08(testall)(MPI_Fint *n, MPI_Fint *requests, MPI_Fint *flag, MPI_Fint *statuses,
 		    MPI_Fint *ierr)
 {
 	struct arrays a;
@@ -125,7 +125,7 @@ void ompi_testall_f(MPI_Fint *n, MPI_Fint *requests, MPI_Fint *flag, MPI_Fint *s
 }
 ZM_FORTRAN(mpi, testall, MPI_TESTALL);
 
-void ompi_waitany_f(MPI_Fint *n, MPI_Fint *requests, MPI_Fint *index, MPI_Fint *status,
+void ZM_F08(waitany)(MPI_Fint *n, MPI_Fint *requests, MPI_Fint *index, MPI_Fint *status,
 		    MPI_Fint *ierr)
 {
 	struct arrays a;
@@ -139,7 +139,7 @@ void ompi_waitany_f(MPI_Fint *n, MPI_Fint *requests, MPI_Fint *index, MPI_Fint *
 }
 ZM_FORTRAN(mpi, waitany, MPI_WAITANY);
 
-void ompi_testany_f(MPI_Fint *n, MPI_Fint *requests, MPI_Fint *index, MPI_Fint *flag,
+void ZM_F08(testany)(MPI_Fint *n, MPI_Fint *requests, MPI_Fint *index, MPI_Fint *flag,
 		    MPI_Fint *status, MPI_Fint *ierr)
 {
 	int ret, i = MPI_UNDEFINED, done = 0;
@@ -171,14 +171,14 @@ static void some(int (*call)(int, MPI_Request[], int *, int[], MPI_Status[]), in
 	zm_f_return(ierr, ret);
 }
 
-void ompi_waitsome_f(MPI_Fint *n, MPI_Fint *requests, MPI_Fint *done, MPI_Fint *indices,
+void ZM_F08(waitsome)(MPI_Fint *n, MPI_Fint *requests, MPI_Fint *done, MPI_Fint *indices,
 		     MPI_Fint *statuses, MPI_Fint *ierr)
 {
 	some(MPI_Waitsome, *n, requests, done, indices, statuses, ierr);
 }
 ZM_FORTRAN(mpi, waitsome, MPI_WAITSOME);
 
-void ompi_testsome_f(MPI_Fint *n, MPI_Fint *requests, MPI_Fint *done, MPI_Fint *indices,
+void ZM_F08(testsome)(MPI_Fint *n, MPI_Fint *requests, MPI_Fint *done, MPI_Fint *indices,
 		     MPI_Fint *statuses, MPI_Fint *ierr)
 {
 	some(MPI_Testsome, *n, requests, done, indices, statuses, ierr);
@@ -187,7 +187,7 @@ ZM_FORTRAN(mpi, testsome, MPI_TESTSOME);
 
 /* ------------------------------------------------------- persistent requests */
 
-void ompi_start_f(MPI_Fint *request, MPI_Fint *ierr)
+void ZM_F08(start)(MPI_Fint *request, MPI_Fint *ierr)
 {
 	MPI_Request c_request = PMPI_Request_f2c(*request);
 	int ret = MPI_Start(&c_request);
@@ -197,19 +197,19 @@ void ompi_start_f(MPI_Fint *request, MPI_Fint *ierr)
 }
 ZM_FORTRAN(mpi, start, MPI_START);
 
-void ompi_startall_f(MPI_Fint *n, MPI_Fint *requests, MPI_Fint *ierr)
+void ZM_F08(startall)(MPI_Fint *n, MPI_Fint *requests, MPI_Fint *ierr)
 {
 	struct arrays a;
 	int ret;
 
-	open_arrays(&a, *n, requests, &mpi_fortran_statuses_ignore_);
+	open_arrays(&a, *n, requests, &ZM_F_STATUSES_IGNORE);
 	ret = MPI_Startall(*n, a.requests);
 	close_arrays(&a, requests, 0, NULL);
 	zm_f_return(ierr, ret);
 }
 ZM_FORTRAN(mpi, startall, MPI_STARTALL);
 
-void ompi_request_free_f(MPI_Fint *request, MPI_Fint *ierr)
+void ZM_F08(request_free)(MPI_Fint *request, MPI_Fint *ierr)
 {
 	MPI_Request c_request = PMPI_Request_f2c(*request);
 	int ret = MPI_Request_free(&c_request);
@@ -218,3 +218,15 @@ void ompi_request_free_f(MPI_Fint *request, MPI_Fint *ierr)
 	zm_f_return(ierr, ret);
 }
 ZM_FORTRAN(mpi, request_free, MPI_REQUEST_FREE);
+
+/* -------------------------------------------------------------------- errors */
+
+void ZM_F08(error_class)(MPI_Fint *code, MPI_Fint *class, MPI_Fint *ierr)
+{
+	int c_class = *class;
+	int ret = MPI_Error_class(*code, &c_class);
+
+	*class = c_class;
+	zm_f_return(ierr, ret);
+}
+ZM_FORTRAN(mpi, error_class, MPI_ERROR_CLASS);

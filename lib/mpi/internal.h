@@ -14,8 +14,8 @@
  * (struct zm_comm) is what is kept for an MPI communicator, see comm.c.
  *
  * Locking. Each communicator has a lock for its operations in flight and in its queue;
- * requests.c and errors.c have one each. None is held while others are waited for, and
- * none while another is taken.
+ * requests.c, errors.c and comm.c have one each. None is held while others are waited for,
+ * and none while another is taken, but a communicator's inside that of comm.c.
  *
  * Lifetimes. An MPI communicator holds its struct zm_comm by an attribute; each operation
  * and each thread of queue.c holds it too. A request lives until MPI frees the handle and
@@ -37,13 +37,14 @@
 /* Why a call is passed on */
 enum zm_reason {
 	ZM_TAKEN,
-	ZM_OFF,			/* ZCOLL_MPI=0 */
+	ZM_OFF,			/* ZCOLL_MPI=0, on this rank */
 	ZM_ARGUMENTS,		/* wrong: the MPI knows what to say */
 	ZM_OPERATOR,
 	ZM_TYPE,
 	ZM_UNEQUAL,		/* blocks of different sizes */
 	ZM_EMPTY,		/* there is no data */
 	ZM_LARGE,		/* more than may be pinned */
+	ZM_HUGE,		/* more than MPI_Pack() can */
 	ZM_INTER,		/* an inter-communicator */
 	ZM_ALONE,		/* one rank */
 	ZM_NOT_YET,		/* not blocking, and no communicator has been made */
@@ -61,10 +62,11 @@ struct zm_comm {
 	uint64_t most;		/* bytes that one operation may pin, on all ranks */
 	unsigned int window;
 	_Atomic unsigned int users;
+	struct zm_comm *next;	/* of all that have @zcoll, comm.c's lock */
 
 	pthread_mutex_t lock;	/* the rest */
 	struct zm_op *flying;	/* operations that were submitted and are not over */
-	unsigned int nr_flying;
+	uint64_t newest;	/* number of the one submitted last */
 	struct zm_op *first, *last;	/* the queue */
 	bool feeding;		/* a thread submits what is in the queue */
 };
@@ -115,7 +117,9 @@ struct zm_request {
 };
 
 /* setup.c */
-bool zm_on(void);
+bool zm_wanted(void);
+bool zm_able(void);
+void zm_die(const char *what);
 bool zm_wants_stats(int rank);
 int zm_keyval(void);
 MPI_Request zm_never(void);
@@ -136,6 +140,7 @@ struct zm_comm *zm_comm_of(MPI_Comm comm, bool may_make);
 struct zm_comm *zm_comm_make(MPI_Comm comm);
 void zm_comm_get(struct zm_comm *c);
 void zm_comm_put(struct zm_comm *c);
+bool zm_comm_any(bool (*is)(struct zm_comm *c));
 int zm_comm_deleted(MPI_Comm comm, int keyval, void *value, void *extra);
 
 /* limits.c */

@@ -26,11 +26,33 @@ void zm_progress(void)
 	PMPI_Request_get_status(zm_never(), &flag, MPI_STATUS_IGNORE);
 }
 
+/* The others have begun or will, and would wait for this rank for ever */
+static bool leaves_others_waiting(const struct zm_op *op, int err)
+{
+	if (atomic_load(&op->state) == ZM_FLYING)
+		return false;
+	switch (err) {
+	case -ENOMEM:
+	case -EDQUOT:
+	case -EMFILE:
+	case -ENFILE:
+	case -EAGAIN:
+	case -EOVERFLOW:
+	case -EMSGSIZE:
+	case -EIO:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /**
  * zm_op_fail - an operation has failed, before or after it was submitted
  * @op: the operation
  * @err: negative errno
  * @why: what went wrong here; NULL: zcoll knows
+ *
+ * What this rank alone lacks ends the communicator on all ranks.
  */
 void zm_op_fail(struct zm_op *op, int err, const char *why)
 {
@@ -40,6 +62,8 @@ void zm_op_fail(struct zm_op *op, int err, const char *why)
 			 strerror(-err));
 	else
 		zcoll_comm_error(op->comm->zcoll, op->text, sizeof(op->text));
+	if (leaves_others_waiting(op, err))
+		zcoll_comm_abort(op->comm->zcoll);
 	atomic_store(&op->state, ZM_OVER);
 }
 
@@ -68,7 +92,6 @@ static void no_longer_flying(struct zm_op *op)
 	for (at = &c->flying; *at != op; at = &(*at)->next)
 		;
 	*at = op->next;
-	c->nr_flying--;
 	pthread_mutex_unlock(&c->lock);
 }
 

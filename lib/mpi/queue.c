@@ -2,8 +2,9 @@
 /*
  * The queue: operations that zcoll has no room for yet.
  *
- * zcoll takes a window of unfinished operations and then waits for the oldest, and memory
- * for its buffers may be pinned only up to a limit. A call of MPI_Iallreduce() must not
+ * zcoll takes a window of operations, counted from the oldest unfinished one, and then waits
+ * for that one; and memory for buffers may be pinned only up to a limit, which is that of the
+ * process, whatever the communicators. A call of MPI_Iallreduce() must not
  * wait: what it waits for may need the caller. So what finds no room is queued, and
  * submitted in order by a thread, which calls no MPI function, and ends when the queue is
  * empty. While there is one, all operations of the communicator go through it.
@@ -21,10 +22,9 @@ static void fly(struct zm_op *op)
 {
 	struct zm_comm *c = op->comm;
 
-	op->seq = zcoll_req_seq(op->req);
+	op->seq = c->newest = zcoll_req_seq(op->req);
 	op->next = c->flying;
 	c->flying = op;
-	c->nr_flying++;
 	atomic_store(&op->state, ZM_FLYING);
 }
 
@@ -47,35 +47,32 @@ static int try_submit(struct zm_op *op)
 	return ret ? ret : zcoll_icall(zcoll, &op->call, &op->req);
 }
 
-/* Is one still on its way, whose pins will be gone in the end? Called with the lock */
-static bool others_pin(struct zm_comm *c)
+/* Is one still on its way, whose pins will be gone in the end? */
+static bool pins(struct zm_comm *c)
 {
 	struct zcoll_status st;
+	bool found = false;
 
-	for (const struct zm_op *op = c->flying; op; op = op->next) {
+	pthread_mutex_lock(&c->lock);
+	for (const struct zm_op *op = c->flying; op && !found; op = op->next) {
 		st = (struct zcoll_status){ 0 };
-		if (!zcoll_comm_pending(c->zcoll, op->seq, &st) && st.state != ZCOLL_STATE_DONE)
-			return true;
+		found = !zcoll_comm_pending(c->zcoll, op->seq, &st) && st.state != ZCOLL_STATE_DONE;
 	}
-	return false;
+	pthread_mutex_unlock(&c->lock);
+	return found;
 }
 
 /* Submit, which may wait for room */
 static int submit(struct zm_op *op)
 {
 	struct timespec pause = { .tv_nsec = AGAIN_NS };
-	struct zm_comm *c = op->comm;
 	bool again;
 	int ret;
 
 	for (;;) {
+		again = zm_comm_any(pins);	/* asked before: they may end meanwhile */
 		ret = try_submit(op);
-		if (ret != -EDQUOT)
-			return ret;
-		pthread_mutex_lock(&c->lock);
-		again = others_pin(c);
-		pthread_mutex_unlock(&c->lock);
-		if (!again)
+		if (ret != -EDQUOT || !again)
 			return ret;
 		nanosleep(&pause, NULL);
 	}
@@ -141,6 +138,17 @@ static void enqueue(struct zm_op *op)
 	c->last = op;
 }
 
+/* Would zcoll take one more without waiting? Called with the lock */
+static bool has_room(const struct zm_comm *c)
+{
+	uint64_t next = c->newest + 1, oldest = next;
+
+	for (const struct zm_op *op = c->flying; op; op = op->next)
+		if (op->seq < oldest)
+			oldest = op->seq;
+	return next - oldest < c->window;
+}
+
 /**
  * zm_submit - submit an operation now, or when there is room
  * @op: loaded
@@ -151,12 +159,12 @@ void zm_submit(struct zm_op *op)
 	int ret = -EDQUOT;
 
 	pthread_mutex_lock(&c->lock);
-	if (!c->feeding && c->nr_flying < c->window) {
+	if (!c->feeding && has_room(c)) {
 		ret = try_submit(op);
 		if (!ret)
 			fly(op);
 	}
-	if (ret == -EDQUOT && (c->feeding || c->nr_flying)) {
+	if (ret == -EDQUOT) {
 		enqueue(op);
 		ret = 0;
 		if (!c->feeding && start_feeding(c)) {

@@ -5,13 +5,14 @@
  * All are made at the first call that could be taken, for MPI must have begun, and last as
  * long as MPI does.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "internal.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static bool on;
+static bool able;
 static int keyval;
 static MPI_Request never;
 static MPI_Comm self;
@@ -41,28 +42,52 @@ static int cancel(void *arg, int complete)
 	return MPI_SUCCESS;
 }
 
+/**
+ * zm_die - end the program: this rank cannot do what keeps it in step with the others
+ * @what: what the MPI refuses
+ */
+void zm_die(const char *what)
+{
+	fprintf(stderr, "libzcoll-mpi: the MPI refuses %s, without which this rank would get out of step with the others; run without LD_PRELOAD\n",
+		what);
+	PMPI_Abort(MPI_COMM_WORLD, 1);
+	abort();
+}
+
 static void setup(void)
 {
-	const char *env = getenv("ZCOLL_MPI");
-
-	on = (!env || !is_no(env)) &&
-	     PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, zm_comm_deleted, &keyval, NULL) ==
-	     MPI_SUCCESS &&
-	     PMPI_Grequest_start(query, freed, cancel, NULL, &never) == MPI_SUCCESS &&
-	     PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &self) == MPI_SUCCESS;
+	if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, zm_comm_deleted, &keyval, NULL) !=
+	    MPI_SUCCESS)
+		zm_die("to make an attribute");
+	able = PMPI_Grequest_start(query, freed, cancel, NULL, &never) == MPI_SUCCESS &&
+	       PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &self) == MPI_SUCCESS;
 }
 
 /**
- * zm_on - are calls to be taken?
+ * zm_wanted - are calls to be taken, says the environment of this rank?
+ *
+ * A launcher may give it to some ranks only. So calls are not passed on for that at once:
+ * the ranks agree on it, see comm.c.
  */
-bool zm_on(void)
+bool zm_wanted(void)
+{
+	const char *env = getenv("ZCOLL_MPI");
+
+	return !env || !is_no(env);
+}
+
+/**
+ * zm_able - has this rank what operations need?
+ */
+bool zm_able(void)
 {
 	pthread_once(&once, setup);
-	return on;
+	return able;
 }
 
 int zm_keyval(void)
 {
+	pthread_once(&once, setup);
 	return keyval;
 }
 
@@ -84,5 +109,5 @@ bool zm_wants_stats(int rank)
 {
 	const char *env = getenv("ZCOLL_MPI_STATS");
 
-	return env && *env && !is_no(env) && (!rank || !strcmp(env, "all"));
+	return zm_wanted() && env && *env && !is_no(env) && (!rank || !strcmp(env, "all"));
 }

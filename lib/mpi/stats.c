@@ -23,6 +23,7 @@ static const char *const reasons[ZM_NR_REASONS] = {
 	[ZM_UNEQUAL] = "unequal blocks",
 	[ZM_EMPTY] = "no data",
 	[ZM_LARGE] = "limit of locked memory",
+	[ZM_HUGE] = "2 GiB or more",
 	[ZM_INTER] = "inter-communicator",
 	[ZM_ALONE] = "one rank",
 	[ZM_NOT_YET] = "not blocking, before a blocking one",

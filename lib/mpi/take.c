@@ -6,6 +6,8 @@
  * same there. Wrong arguments are passed on, too: the program is in error then, and the
  * MPI knows how to say so.
  */
+#include <limits.h>
+
 #include "internal.h"
 
 static bool reduces(unsigned int collective)
@@ -69,6 +71,8 @@ static enum zm_reason is_possible(const struct zm_op *op)
 		return ZM_TYPE;
 	if (op->call.op && !(c->ops >> op->call.op & 1))
 		return ZM_OPERATOR;
+	if (!reduces(op->call.collective) && op->block > INT_MAX)
+		return ZM_HUGE;		/* on some ranks one element may be that large */
 	return pinned(op) > c->most ? ZM_LARGE : ZM_TAKEN;
 }
 
@@ -94,8 +98,6 @@ enum zm_reason zm_take(struct zm_op *op, const struct zm_args *a, enum zm_form f
 {
 	enum zm_reason reason;
 
-	if (!zm_on())
-		return ZM_OFF;
 	if (arguments_are_wrong(a))
 		return ZM_ARGUMENTS;
 	if (a->unequal)

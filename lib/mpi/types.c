@@ -70,13 +70,17 @@ static int made_of(MPI_Datatype type, MPI_Datatype *of)
 	return combiner;
 }
 
-/* Named types must not be freed, others that MPI_Type_get_contents() gave must be */
+/*
+ * Named types must not be freed, others that MPI_Type_get_contents() gave must be. Those of
+ * MPI_Type_create_f90_real() and its like count as predefined, though they are not named.
+ */
 static void free_made(MPI_Datatype *type)
 {
 	int integers_used, addresses, types, combiner;
 
 	PMPI_Type_get_envelope(*type, &integers_used, &addresses, &types, &combiner);
-	if (combiner != MPI_COMBINER_NAMED)
+	if (combiner != MPI_COMBINER_NAMED && combiner != MPI_COMBINER_F90_REAL &&
+	    combiner != MPI_COMBINER_F90_COMPLEX && combiner != MPI_COMBINER_F90_INTEGER)
 		PMPI_Type_free(type);
 }
 

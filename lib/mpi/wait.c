@@ -294,6 +294,7 @@ static int test_some(struct set *s, int n, MPI_Request requests[], int *done, in
 	int ret;
 
 	set_look(s, ns);
+	*done = MPI_UNDEFINED;
 	ret = PMPI_Testsome(n, requests, done, indices, statuses);
 	if (*done == MPI_UNDEFINED && s->running)
 		*done = 0;
@@ -332,13 +333,17 @@ int MPI_Waitsome(int n, MPI_Request requests[], int *done, int indices[], MPI_St
 
 /* ------------------------------------------------------ persistent requests */
 
-static struct zm_request *find_persistent(MPI_Request handle)
+static struct zm_request *find_ours(const MPI_Request *request)
 {
-	struct zm_request *r;
-
-	if (!atomic_load(&zm_nr_requests) || handle == MPI_REQUEST_NULL)
+	if (!atomic_load(&zm_nr_requests) || !request || *request == MPI_REQUEST_NULL)
 		return NULL;
-	r = zm_request_find(handle);
+	return zm_request_find(*request);
+}
+
+static struct zm_request *find_persistent(const MPI_Request *request)
+{
+	struct zm_request *r = find_ours(request);
+
 	if (r && !r->persistent) {
 		zm_request_put(r);
 		r = NULL;
@@ -348,8 +353,7 @@ static struct zm_request *find_persistent(MPI_Request handle)
 
 int MPI_Start(MPI_Request *request)
 {
-	struct zm_request *r = find_persistent(*request);
-
+	struct zm_request *r = find_persistent(request);
 	int ret = MPI_SUCCESS;
 
 	if (!r)
@@ -375,15 +379,19 @@ int MPI_Startall(int n, MPI_Request requests[])
 
 int MPI_Request_free(MPI_Request *request)
 {
-	struct zm_request *r = find_persistent(*request);
+	struct zm_request *r = find_ours(request);
 	int ret;
 
 	if (!r)
 		return PMPI_Request_free(request);
 	if (is_under_way(r))
 		zm_op_wait(&r->op);
+	/* The handle may be another's the moment it is free; MPI tells us of a generalized one */
+	if (r->persistent)
+		zm_request_remove(r);
+	else
+		zm_request_show(r);
 	ret = PMPI_Request_free(request);
-	zm_request_remove(r);
 	zm_request_put(r);
 	return ret;
 }
