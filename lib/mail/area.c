@@ -16,7 +16,7 @@
 #include "compat.h"
 #include "mail.h"
 
-/* A look costs some ten ns: about as long as a sleep and its wake-up */
+/* Chosen so as to be of the order of a sleep and its wake-up; not by measurement */
 #define SPINS		4000
 /* Where ranks share a CPU: the line cannot come while this rank looks */
 #define SPINS_CROWDED	20
