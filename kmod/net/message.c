@@ -380,7 +380,7 @@ void zc_net_tell(struct zc_net *net, const struct zc_action *action)
 
 	lockdep_assert_held(&net->comm->lock);
 	/* After BYE nobody listens, nor watches */
-	if (!peer || peer->left || (net->left && !net->comm->error))
+	if (!peer || peer->left || net->left)
 		return;
 	if (zc_tell_along(peer, &action->msg))
 		return;

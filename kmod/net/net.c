@@ -275,7 +275,9 @@ static void zc_net_tick_fn(struct work_struct *work)
 	passed = ktime_to_ns(ktime_sub(now, net->ticked));
 	net->ticked = now;
 	net->clock += passed > 2 * interval ? interval : passed;
-	zc_engine_tick(net->comm->engine, net->clock);
+	/* Others are silent then, and have no operation with this node that could be late */
+	if (!net->left)
+		zc_engine_tick(net->comm->engine, net->clock);
 	/* A half-link may have waited to be judged */
 	if (net->broken)
 		zc_net_event(net);
@@ -390,10 +392,12 @@ void zc_net_leave(struct zc_net *net)
 	u32 node;
 
 	spin_lock(&net->comm->lock);
-	for (node = 0; node < net->comm->layout.nodes; node++)
-		if (net->peers[node] && !net->left && zc_net_sends(net))
-			zc_net_bye(net, net->peers[node]);
-	net->left = true;
+	if (!net->left && zc_net_sends(net)) {
+		for (node = 0; node < net->comm->layout.nodes; node++)
+			if (net->peers[node])
+				zc_net_bye(net, net->peers[node]);
+		net->left = true;
+	}
 	spin_unlock(&net->comm->lock);
 }
 

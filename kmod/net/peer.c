@@ -582,7 +582,8 @@ static void zc_peer_judge(struct zc_peer *peer)
 
 	peer->broken = false;
 	peer->out.state = ZC_OUT_DOWN;
-	if (!peer->left && !net->closing) {
+	/* To who has left none says BYE */
+	if (!peer->left && !net->left && !net->closing) {
 		peer->lost = true;
 		zc_comm_failf(net->comm, peer->error, "node %u %s: %s", peer->node,
 			      peer->error == -EHOSTDOWN ? "is gone" : "cannot be reached",
@@ -595,7 +596,7 @@ static void zc_peer_judge(struct zc_peer *peer)
 /* May a BYE still come, by the peer's own half-link? */
 static bool zc_peer_may_say_bye(const struct zc_peer *peer)
 {
-	return peer->in.up && !peer->left && !peer->net->closing &&
+	return peer->in.up && !peer->left && !peer->net->left && !peer->net->closing &&
 	       ktime_before(ktime_get(), ktime_add_ns(peer->broke_at,
 						      peer->net->config.silence_ns));
 }

@@ -176,6 +176,56 @@ static void play_leave(struct member *me, const void *play)
 	ended_with(me, ret);
 }
 
+/* The first of several ranks on this node: others are there when it has left */
+static bool is_first_of_several(const struct member *me)
+{
+	unsigned int here = 0, r;
+
+	for (r = 0; r < team.nranks; r++) {
+		if (team.map[r] != team.map[me->number])
+			continue;
+		if (!here++ && r != me->number)
+			return false;
+	}
+	return here > 1;
+}
+
+/* Has it been told to this rank that something is wrong? */
+static int told_of_failure(struct member *me)
+{
+	char text[sizeof(me->report->wrong)] = "";
+	struct zcoll_status st = { .text = (uintptr_t)text, .text_len = sizeof(text) };
+	int ret = zcoll_comm_pending(me->comm, 1000, &st);
+
+	if (!ret && st.result)
+		wrong(me, "after all had left: %d: %s", st.result, text);
+	return ret;
+}
+
+/*
+ * All leave in good order: first one with others on its node, so that the node has left and still
+ * hears; then those of other nodes, and last who is there to see.
+ */
+static void play_farewell(struct member *me, const void *play)
+{
+	bool first = is_first_of_several(me);
+	float x[8] = { 0 };
+	int ret;
+
+	(void)play;
+	if (!prepare(me))
+		return;
+	ret = sum(me, x, 8);
+	ready(me);
+	if (!first)
+		usleep(300000 * time_scale());
+	if (!first && team.map[me->number] == 0) {
+		usleep((heartbeat_ms() + SLACK_MS) * 1000);
+		ret = ret ?: told_of_failure(me);
+	}
+	ended_with(me, ret);
+}
+
 static void play_abort(struct member *me, const void *play)
 {
 	float x[8] = { 0 };
@@ -535,6 +585,7 @@ static const struct scenario scenarios[] = {
 	{ .name = "a rank is killed that others wait for", .play = play_wait,
 	  .harm = kill_victim, .errors = DEAD },
 	{ .name = "a rank leaves early", .play = play_leave, .errors = { ESHUTDOWN } },
+	{ .name = "ranks leave one after the other", .play = play_farewell, .victim_too = true },
 	{ .name = "a rank aborts", .play = play_abort, .errors = { ECANCELED } },
 	{ .name = "a rank is later than the deadline", .play = play_deadline,
 	  .errors = { ETIMEDOUT }, .victim_too = true },
@@ -551,6 +602,7 @@ static const struct scenario scenarios[] = {
 static const struct scenario with_aggregator[] = {
 	{ .name = "an aggregator is killed", .play = play_stream, .harm = kill_victim,
 	  .errors = { EOWNERDEAD, ESHUTDOWN, EHOSTDOWN } },
+	{ .name = "ranks leave one after the other", .play = play_farewell, .victim_too = true },
 };
 
 static const struct scenario of_machines[] = {
