@@ -30,6 +30,15 @@
 #define ZC_PIN_BATCH 512
 #define ZC_UNPIN_BATCH 32
 
+static bool zc_buf_try_charge(struct zc_buf *buf, u64 limit, u64 *used)
+{
+	*used = atomic64_add_return(buf->npages, &buf->mm->pinned_vm);
+	if (*used <= limit >> PAGE_SHIFT)
+		return true;
+	atomic64_sub(buf->npages, &buf->mm->pinned_vm);
+	return false;
+}
+
 static int zc_buf_charge(struct zc_buf *buf, struct zc_text *why)
 {
 	u64 limit = rlimit(RLIMIT_MEMLOCK);
@@ -37,17 +46,16 @@ static int zc_buf_charge(struct zc_buf *buf, struct zc_text *why)
 
 	if (capable(CAP_IPC_LOCK))
 		return 0;
-	used = atomic64_add_return(buf->npages, &buf->mm->pinned_vm);
-	if (used > limit >> PAGE_SHIFT) {
-		atomic64_sub(buf->npages, &buf->mm->pinned_vm);
-		zc_text_add(why,
-			    "locked memory: limit (RLIMIT_MEMLOCK) %llu KiB, in use %llu KiB, needed %lu KiB more",
-			    limit >> 10, (used - buf->npages) << (PAGE_SHIFT - 10),
-			    buf->npages << (PAGE_SHIFT - 10));
-		return -EDQUOT;
+	if (zc_buf_try_charge(buf, limit, &used) ||
+	    (zc_caches_shrink(buf->mm) && zc_buf_try_charge(buf, limit, &used))) {
+		buf->charged = true;
+		return 0;
 	}
-	buf->charged = true;
-	return 0;
+	zc_text_add(why,
+		    "locked memory: limit (RLIMIT_MEMLOCK) %llu KiB, in use %llu KiB, needed %lu KiB more",
+		    limit >> 10, (used - buf->npages) << (PAGE_SHIFT - 10),
+		    buf->npages << (PAGE_SHIFT - 10));
+	return -EDQUOT;
 }
 
 static void zc_buf_uncharge(struct zc_buf *buf)

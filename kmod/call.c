@@ -88,7 +88,7 @@ static int zc_call_check(struct zc_rank *rank, struct zc_call *call, struct zc_t
 	return 0;
 }
 
-/* The registered buffer, or the range pinned for this call; NULL: nothing needed */
+/* The registered buffer, or one that has the range; NULL: nothing needed */
 static struct zc_buf *zc_call_buf(struct zc_rank *rank, u32 handle, u64 where, u64 bytes,
 				  struct zc_text *why)
 {
@@ -98,8 +98,7 @@ static struct zc_buf *zc_call_buf(struct zc_rank *rank, u32 handle, u64 where, u
 	if (handle == ZCOLL_NO_BUF) {
 		if (!bytes)
 			return NULL;
-		atomic64_inc(&rank->call_pins);
-		return zc_buf_pin(where, bytes, rank->comm->net, why);
+		return zc_cache_pin(rank, where, bytes, why);
 	}
 	xa_lock(&rank->bufs);
 	buf = xa_load(&rank->bufs, handle);

@@ -270,6 +270,18 @@ static void zc_stats_net(const struct zc_comm *comm, struct zcoll_stats *args)
 	args->comm_kernel_bytes += net ? net->region_bytes : 0;
 }
 
+static void zc_stats_cache(struct zc_rank *rank, struct zcoll_stats *args)
+{
+	struct zc_cache_counts counts;
+
+	zc_cache_count(&rank->cache, &counts);
+	args->call_pins = counts.misses;
+	args->cache_hits = counts.hits;
+	args->cache_dropped = counts.dropped;
+	args->cache_pages = counts.pages;
+	args->pin_ns = counts.pin_ns;
+}
+
 static int zc_ioctl_stats(void *priv, void *arg)
 {
 	struct zcoll_stats *args = arg;
@@ -289,7 +301,7 @@ static int zc_ioctl_stats(void *priv, void *arg)
 	args->bytes_folded = atomic64_read(&comm->bytes_folded);
 	args->work_pieces = atomic64_read(&comm->work_pieces);
 	args->help_pieces = atomic64_read(&comm->help_pieces);
-	args->call_pins = atomic64_read(&rank->call_pins);
+	zc_stats_cache(rank, args);
 	args->buffers = atomic_read(&rank->nbufs);
 	args->vmapped = atomic_read(&rank->nvmapped);
 	args->pinned_pages = atomic64_read(&rank->pinned);

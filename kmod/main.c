@@ -40,7 +40,14 @@ static int zc_ioctl_info(void *priv, void *arg)
 		.ops_done = atomic64_read(&zc_totals.ops_done),
 		.ops_failed = atomic64_read(&zc_totals.ops_failed),
 	};
+	struct zc_cache_counts counts;
 
+	zc_caches_count(&counts);
+	info.cache_hits = counts.hits;
+	info.cache_misses = counts.misses;
+	info.cache_dropped = counts.dropped;
+	info.cache_pages = counts.pages;
+	info.pin_ns = counts.pin_ns;
 	if (zc_uring_cancel_known())
 		info.features |= ZCOLL_FEAT_RING_CANCEL;
 	if (ZC_COMPAT_RDMA)
@@ -110,9 +117,12 @@ static int __init zc_init(void)
 	zc_free_wq = alloc_workqueue("zcoll_free", WQ_UNBOUND, WQ_MAX_ACTIVE);
 	if (!zc_free_wq)
 		goto out_wq;
-	err = zc_net_init();
+	err = zc_caches_init();
 	if (err)
 		goto out_free_wq;
+	err = zc_net_init();
+	if (err)
+		goto out_caches;
 	err = misc_register(&zc_device);
 	if (err)
 		goto out_net;
@@ -121,6 +131,8 @@ static int __init zc_init(void)
 
 out_net:
 	zc_net_uninit();
+out_caches:
+	zc_caches_uninit();
 out_free_wq:
 	destroy_workqueue(zc_free_wq);
 out_wq:
@@ -138,6 +150,7 @@ static void __exit zc_exit(void)
 	misc_deregister(&zc_device);
 	destroy_workqueue(zc_free_wq);
 	zc_net_uninit();
+	zc_caches_uninit();
 	destroy_workqueue(zc_wq);
 	zc_rank_uninit();
 	zc_plan_uninit();

@@ -52,6 +52,7 @@ static void zc_rank_drop_buffers(struct zc_rank *rank)
 		if (buf)
 			zc_rank_forget_buffer(rank, buf);
 	}
+	zc_cache_close(&rank->cache);
 }
 
 /* The rank takes no further part; under zc_comm.lock */
@@ -124,6 +125,7 @@ static void zc_rank_destroy(struct zc_rank *rank)
 	zc_worker_stop(rank);
 	if (rank->comm)
 		zc_comm_put(rank->comm);
+	zc_cache_destroy(&rank->cache);
 	put_pid(rank->pid);
 	kmem_cache_free(zc_rank_cache, rank);
 	atomic_dec(&zc_totals.ranks);
@@ -183,6 +185,7 @@ static struct zc_rank *zc_rank_make(const struct zc_joiner *joiner, struct zc_te
 	INIT_WORK(&rank->left_work, zc_rank_left_fn);
 	INIT_WORK(&rank->free_work, zc_rank_free_fn);
 	xa_init_flags(&rank->bufs, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
+	zc_cache_init(&rank->cache, current->mm);
 
 	err = mmu_notifier_register(&rank->notifier, current->mm);
 	if (err) {

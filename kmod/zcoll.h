@@ -16,6 +16,7 @@
  *   submission     one rank's call of an operation: struct zc_sub, in the slot
  *                  seq % ZC_WINDOW of its endpoint
  *   buffer         a pinned range of user memory: struct zc_buf
+ *   kept range     memory that was pinned for a call, and stays so for the next: cache.c
  *   plan           how the nodes do an operation, a table: struct zc_plan
  *   task           a unit of a running operation (engine/engine.h) that is to be carried
  *                  out here: struct zc_task
@@ -30,7 +31,8 @@
  *   in flight after that (rank.c).
  *   A communicator is counted: one for each endpoint. Who looks at it holds an
  *   endpoint's file, or is a worker or a work item that is stopped before.
- *   A buffer is counted: one for its handle, one for each submission that uses it.
+ *   A buffer is counted: one for its handle or the cache that keeps it, one for each submission
+ *   that uses it.
  *   A plan is counted: one for its number, one for each operation that follows it.
  *   An io_uring command in flight is owned by its submission; whoever moves the
  *   submission from PENDING to DONE under zc_comm.lock completes it, and touches
@@ -134,6 +136,60 @@ static inline void *zc_buf_kaddr(const struct zc_buf *buf, u64 offset)
 {
 	return buf->base + offset_in_page(buf->addr) + offset;
 }
+
+/* ---- cache.c: ranges that are kept pinned between calls ---- */
+
+/**
+ * struct zc_cache_counts - what a cache has done
+ * @hits: ranges that were kept
+ * @misses: ranges that had to be pinned for a call
+ * @dropped: ranges that are kept no longer because they have changed
+ * @pin_ns: time that pinning took, ns
+ * @pages: pages kept now
+ */
+struct zc_cache_counts {
+	u64 hits;
+	u64 misses;
+	u64 dropped;
+	u64 pin_ns;
+	u64 pages;
+};
+
+/**
+ * struct zc_cache - what an endpoint keeps
+ * @lock: spinlock, the last of all
+ * @mm: the address space
+ * @tree: by user address
+ * @kept: what was used last first
+ * @nkept: their number
+ * @stale: taken out, to be freed
+ * @work: frees these
+ * @closed: nothing is kept any more
+ * @counts: counters
+ * @link: in the list of all caches
+ */
+struct zc_cache {
+	spinlock_t lock;
+	struct mm_struct *mm;
+	struct rb_root_cached tree;
+	struct list_head kept;
+	u32 nkept;
+	struct list_head stale;
+	struct work_struct work;
+	bool closed;
+	struct zc_cache_counts counts;
+	struct list_head link;
+};
+
+struct zc_buf *zc_cache_pin(struct zc_rank *rank, u64 addr, u64 len, struct zc_text *why);
+bool zc_caches_shrink(const struct mm_struct *mm);
+void zc_cache_count(struct zc_cache *cache, struct zc_cache_counts *counts);
+void zc_caches_count(struct zc_cache_counts *sum);
+void zc_cache_init(struct zc_cache *cache, struct mm_struct *mm);
+void zc_cache_close(struct zc_cache *cache);
+void zc_cache_destroy(struct zc_cache *cache);
+int zc_caches_init(void);
+void zc_caches_uninit(void);
 
 /* ---- plan.c: plans ---- */
 
@@ -455,7 +511,7 @@ struct zc_reject {
  * @nbufs: their number
  * @nvmapped: of these, with a mapping of their own
  * @pinned: pages pinned by them
- * @call_pins: ranges pinned for one call
+ * @cache: ranges that are not registered, kept pinned
  * @rejects: ring of refused attempts
  * @reject_next: where the next one goes
  * @subs: submissions
@@ -487,7 +543,7 @@ struct zc_rank {
 	atomic_t nbufs;
 	atomic_t nvmapped;
 	atomic64_t pinned;
-	atomic64_t call_pins;
+	struct zc_cache cache;
 	struct zc_reject rejects[ZC_REJECTS];
 	u32 reject_next;
 	struct zc_sub subs[ZC_WINDOW];

@@ -56,6 +56,22 @@ static void print_number(const char *label, uint64_t value, const char *unit)
 	printf("%-18s %" PRIu64 "%s\n", label, value, unit);
 }
 
+/* Memory that is not registered stays pinned between calls */
+static void print_cache(const struct zcoll_info *info)
+{
+	uint64_t calls = info->cache_hits + info->cache_misses;
+
+	print_number("  kept pinned", info->cache_pages, " pages, for calls to come");
+	printf("%-18s %" PRIu64 " of %" PRIu64, "  found pinned", info->cache_hits, calls);
+	if (calls)
+		printf(" (%.1f %%)", 100.0 * info->cache_hits / calls);
+	puts(" ranges that were not registered");
+	print_number("  given up", info->cache_dropped, " ranges whose memory was changed");
+	if (info->cache_misses)
+		print_number("  to pin one took", info->pin_ns / info->cache_misses,
+			     " ns on average");
+}
+
 static void print_info(const struct zcoll_info *info)
 {
 	size_t i;
@@ -83,6 +99,7 @@ static void print_info(const struct zcoll_info *info)
 	print_number("  kernel memory", info->kernel_bytes, " bytes");
 	print_number("  operations done", info->ops_done, " since the module was loaded");
 	print_number("  failed", info->ops_failed, "");
+	print_cache(info);
 }
 
 /* ---- for programs ---- */
@@ -109,6 +126,17 @@ static json_t *json_features(uint64_t bits)
 	return list;
 }
 
+/* Memory that is not registered stays pinned between calls */
+static json_t *json_cache(const struct zcoll_info *info)
+{
+	return json_pack("{sI sI sI sI sI}",
+			 "hits", (json_int_t)info->cache_hits,
+			 "misses", (json_int_t)info->cache_misses,
+			 "dropped", (json_int_t)info->cache_dropped,
+			 "pages", (json_int_t)info->cache_pages,
+			 "pin_ns", (json_int_t)info->pin_ns);
+}
+
 static int print_json(const struct zcoll_info *info)
 {
 	char fold[sizeof(info->fold) + 1] = "";
@@ -116,7 +144,7 @@ static int print_json(const struct zcoll_info *info)
 	int err;
 
 	memcpy(fold, info->fold, sizeof(info->fold));
-	root = json_pack("{si ss so so so s{sI sI sI sI sI} s{sI sI sI sI sI sI sI}}",
+	root = json_pack("{si ss so so so s{sI sI sI sI sI} s{sI sI sI sI sI sI sI} so}",
 			 "abi_version", (int)info->abi_version,
 			 "fold", fold,
 			 "features", json_features(info->features),
@@ -135,7 +163,8 @@ static int print_json(const struct zcoll_info *info)
 			 "pinned_pages", (json_int_t)info->pinned_pages,
 			 "kernel_bytes", (json_int_t)info->kernel_bytes,
 			 "ops_done", (json_int_t)info->ops_done,
-			 "ops_failed", (json_int_t)info->ops_failed);
+			 "ops_failed", (json_int_t)info->ops_failed,
+			 "cache", json_cache(info));
 	if (!root)
 		return failed("out of memory");
 	err = json_dumpf(root, stdout, JSON_INDENT(2));

@@ -261,6 +261,13 @@
  * @ops_done: operations completed with success since the module was loaded
  * @ops_failed: operations completed with an error
  * @fold: name of the fold loops chosen for this CPU, for instance "avx2"
+ * @cache_hits: ranges named by calls, not registered, that were still pinned for an
+ *	earlier call (module parameter cache_mib)
+ * @cache_misses: ranges that had to be pinned
+ * @cache_dropped: ranges that did not stay pinned because their memory was changed
+ *	(munmap, madvise, fork, ...)
+ * @cache_pages: pages that stay pinned for later calls now; @pinned_pages has them, too
+ * @pin_ns: time that pinning for calls took, in ns
  *
  * Allowed to anybody who can open the device. All fields but @size are outputs.
  */
@@ -283,6 +290,11 @@ struct zcoll_info {
 	__aligned_u64 ops_done;
 	__aligned_u64 ops_failed;
 	char fold[16];
+	__aligned_u64 cache_hits;
+	__aligned_u64 cache_misses;
+	__aligned_u64 cache_dropped;
+	__aligned_u64 cache_pages;
+	__aligned_u64 pin_ns;
 };
 
 /* zcoll_join.flags */
@@ -506,8 +518,9 @@ struct zcoll_plan_unload {
  * @dtype, @op, @flags, @count, @root and @plan must be the same on all ranks;
  * they are compared before any byte moves.
  *
- * A range that is not registered is pinned for the call, at submission (and
- * counted in zcoll_stats.call_pins).
+ * A range that is not registered is pinned at submission, and stays so for later calls
+ * until its memory is changed, or others have been used since (module parameter
+ * cache_mib; zcoll_stats.call_pins, .cache_hits).
  */
 struct zcoll_cmd {
 	__u16 version;
@@ -660,7 +673,8 @@ struct zcoll_flags {
  * @bytes_folded: bytes of all inputs read by folds
  * @work_pieces: pieces of work done by kernel workers
  * @help_pieces: pieces done by callers that waited
- * @call_pins: ranges this rank had pinned for one call
+ * @call_pins: ranges that were not registered, and had to be pinned when this rank
+ *	called
  * @buffers: buffers this rank has registered
  * @vmapped: of these, how many needed a kernel mapping of their own
  * @pinned_pages: pages of the buffers this rank has registered
@@ -678,6 +692,10 @@ struct zcoll_flags {
  * @rails: queue pairs to each
  * @ops_mailbox: operations that this rank says it has done from mailboxes
  * @ops_heap: operations that it says it has done in heaps
+ * @cache_hits: ranges that were not registered, but still pinned for an earlier call
+ * @cache_dropped: ranges that did not stay pinned because their memory was changed
+ * @cache_pages: pages that stay pinned for later calls now
+ * @pin_ns: time that @call_pins took, in ns
  */
 struct zcoll_stats {
 	__u32 size;
@@ -705,6 +723,10 @@ struct zcoll_stats {
 	__u32 rails;
 	__aligned_u64 ops_mailbox;
 	__aligned_u64 ops_heap;
+	__aligned_u64 cache_hits;
+	__aligned_u64 cache_dropped;
+	__aligned_u64 cache_pages;
+	__aligned_u64 pin_ns;
 };
 
 /* ---- mailboxes ---- */
