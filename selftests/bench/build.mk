@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # The contenders of the speed study: one program each, all with the same rank.o.
-# Built only for `make bench`, because they need two MPIs.
+# Built only for `make bench`, because they need two MPIs. And the test of the page.
 
 BENCH_B := $(B)/selftests/bench
 BENCH_PROGRAMS := $(addprefix $(BENCH_B)/,rank_zcoll rank_bound rank_openmpi rank_mpich \
@@ -33,5 +33,7 @@ $(BENCH_B)/rank_tcp: $(addprefix $(BENCH_B)/,rank.o wire.o wire_tcp.o)
 
 $(BENCH_PROGRAMS):
 	$(link)
+
+HOST_TESTS += selftests/bench/page_test.sh
 
 .PHONY: bench-programs

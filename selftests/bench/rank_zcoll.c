@@ -67,11 +67,12 @@ static void zc_facts(struct back_end *be, char *buf, size_t len)
 	must(zcoll_comm_stats(comm, &st), "statistics");
 	snprintf(buf, len,
 		 "kernel_bytes=%llu pinned_pages=%llu workers=%u vmapped=%u call_pins=%llu "
-		 "copied=%llu folded=%llu written=%llu inline=%llu",
+		 "copied=%llu folded=%llu written=%llu inline=%llu by_library=%llu",
 		 (unsigned long long)st.comm_kernel_bytes, (unsigned long long)st.pinned_pages,
 		 st.workers, st.vmapped, (unsigned long long)st.call_pins,
 		 (unsigned long long)st.bytes_copied, (unsigned long long)st.bytes_folded,
-		 (unsigned long long)st.bytes_written, (unsigned long long)st.bytes_inline);
+		 (unsigned long long)st.bytes_written, (unsigned long long)st.bytes_inline,
+		 (unsigned long long)(st.ops_mailbox + st.ops_heap));
 }
 
 static void zc_stop(struct back_end *be)
