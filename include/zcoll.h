@@ -372,7 +372,8 @@ int zcoll_aggregator_serve(struct zcoll_comm *comm);
  * @len: length in bytes, not 0
  *
  * Operations whose input or output lies inside a registered range find its pages
- * pinned already; others are pinned for the call. The range stands for the memory
+ * pinned already; other memory is pinned when it is first used, and again when it
+ * has been changed since. The range stands for the memory
  * that is there now: unregister it before munmap() or mremap().
  *
  * Return: 0. -EEXIST: overlaps a registered range. -EDQUOT: RLIMIT_MEMLOCK, the
@@ -527,6 +528,30 @@ int zcoll_icall(struct zcoll_comm *comm, const struct zcoll_call *call,
  * Return: 0, or -EINVAL: unknown flag; or -EPERM in another process.
  */
 int zcoll_comm_set_flags(struct zcoll_comm *comm, unsigned int flags);
+
+/**
+ * zcoll_comm_set_idle() - what to do while a call waits for other ranks
+ * @comm: the communicator
+ * @fn: called again and again while a call waits, or NULL: nothing, as at first
+ * @arg: its argument
+ *
+ * For a program that has something else to keep going, for instance messages of another
+ * library, which another rank may need before it comes. It is called in zcoll_call() and what
+ * is short for it, in zcoll_wait() with a time-out, and in zcoll_icall() when that waits for
+ * room: by the thread that called, after some looks at first and every millisecond at last, and
+ * never when the call has returned. A call that need not wait does not call it.
+ *
+ * @fn should be quick, or results are noticed late; deadlines hold all the same. It must not
+ * call functions of @comm, but for zcoll_comm_abort(), and must return. Two threads that wait
+ * at once call it at once.
+ *
+ * To be set while no other thread calls a function of @comm. The ranks need not agree on it.
+ * With it, blocking operations that the kernel does take the way of zcoll_icall(), and so
+ * need io_uring.
+ *
+ * Return: 0; what making an io_uring gave, as zcoll_icall(); or -EPERM in another process.
+ */
+int zcoll_comm_set_idle(struct zcoll_comm *comm, void (*fn)(void *arg), void *arg);
 
 /**
  * zcoll_allreduce() - reduce all ranks' inputs, element by element, for all ranks

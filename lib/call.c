@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR MIT
 /*
- * Blocking operations: by mailboxes (mail/), or one ioctl each. A signal interrupts the wait and not the
- * operation; the same ioctl again picks it up by its sequence number.
+ * Blocking operations: by mailboxes (mail/), or one ioctl each. A signal interrupts the wait and
+ * not the operation; the same ioctl again picks it up by its sequence number. Where the program
+ * has something to do while it waits (idle.c), they are requests that are waited for at once.
  *
  * The kernel forgets a result when this rank is a whole window further. Where
  * threads share a communicator, that can happen to one that was slow to collect.
@@ -18,6 +19,8 @@ static int submit(struct zcoll_comm *comm, const struct zcoll_call *call, struct
 	int ret;
 
 	zc_cmd_number(comm, cmd, call, seq);
+	if (comm->idle)
+		return zc_request_do(comm, call->collective, cmd);
 	while ((ret = zc_ioctl(comm->fd, ZCOLL_IOC_OP(call->collective), cmd)) == -EINTR)
 		again = true;
 	/* Only of what it has accepted once can the kernel have forgotten the result */

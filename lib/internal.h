@@ -114,6 +114,8 @@ struct zcoll_comm {
 	uint64_t seq_over;	/* bit seq % 64: has ended, and is not below oldest */
 	uint64_t seq_busy;	/* likewise: is being done from mailboxes */
 	_Atomic uint32_t flags;	/* ZCOLL_CMD_* of all calls */
+	void (*idle)(void *arg);	/* what the program does while it waits, or NULL */
+	void *idle_arg;
 	_Atomic uint32_t used_plans[ZCOLL_NR_COLLECTIVES];	/* 0: the planner's */
 
 	pthread_mutex_t planner_lock;
@@ -151,6 +153,10 @@ uint64_t zc_after(uint64_t ns);
 uint64_t zc_left(uint64_t end);
 void zc_sleep(uint64_t ns);
 int zc_poll(struct pollfd *fds, unsigned int n, uint64_t end);
+
+/* idle.c */
+void zc_idle(struct zcoll_comm *comm);
+uint64_t zc_nap(const struct zcoll_comm *comm, uint64_t *nap, uint64_t left);
 
 /* aggregator.c */
 void zc_lifelines_end(struct zcoll_comm *comm);
@@ -216,6 +222,8 @@ char *zc_mail_heap(struct zcoll_comm *comm, size_t *len);
 bool zc_mail_in_heap(struct zcoll_comm *comm, uintptr_t addr);
 
 /* request.c */
+int zc_need_ring(struct zcoll_comm *comm);
+int zc_request_do(struct zcoll_comm *comm, unsigned int collective, const struct zcoll_cmd *cmd);
 bool zc_requests_busy(struct zcoll_comm *comm);
 void zc_requests_free(struct zcoll_comm *comm);
 

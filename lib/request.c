@@ -155,7 +155,8 @@ static int start(struct zcoll_comm *comm, struct zcoll_req *req)
 	return ret ? zc_op_ended(comm, seq, ret) : 0;
 }
 
-static int need_ring(struct zcoll_comm *comm)
+/* Make the ring, if it is not there */
+int zc_need_ring(struct zcoll_comm *comm)
 {
 	int ret = 0;
 
@@ -178,7 +179,7 @@ int zcoll_icall(struct zcoll_comm *comm, const struct zcoll_call *call, struct z
 	req->collective = call->collective;
 	ret = zc_cmd_init(comm, &req->cmd, call);
 	if (!ret)
-		ret = need_ring(comm);
+		ret = zc_need_ring(comm);
 	if (!ret)
 		ret = zc_seq_draw(comm, &seq);
 	if (!ret) {
@@ -191,6 +192,31 @@ int zcoll_icall(struct zcoll_comm *comm, const struct zcoll_call *call, struct z
 	}
 	*out = req;
 	return 0;
+}
+
+/**
+ * zc_request_do - do an operation, with naps while it is waited for
+ * @comm: has a ring
+ * @collective: what @cmd is of
+ * @cmd: with its number
+ *
+ * Return: the result, of zc_op_ended().
+ */
+int zc_request_do(struct zcoll_comm *comm, unsigned int collective, const struct zcoll_cmd *cmd)
+{
+	struct zcoll_req *req = calloc(1, sizeof(*req));
+	int ret;
+
+	if (!req)
+		return zc_op_ended(comm, cmd->seq, -ENOMEM);
+	req->comm = comm;
+	req->collective = collective;
+	req->cmd = *cmd;
+	ret = start(comm, req);
+	if (!ret)
+		return zcoll_wait(req, ZCOLL_WAIT_FOREVER);
+	free(req);
+	return ret;
 }
 
 /* ------------------------------------------------------------------- waiting */
@@ -240,6 +266,7 @@ int zcoll_wait(struct zcoll_req *req, uint64_t timeout_ns)
 	const uint64_t seq = req->cmd.seq;
 	const uint64_t end = zc_after(timeout_ns);
 	struct zcoll_wait wait = { .size = sizeof(wait), .seq = seq };
+	uint64_t nap = 0;
 	int ret;
 
 	ret = zc_check_owner(comm);
@@ -249,7 +276,7 @@ int zcoll_wait(struct zcoll_req *req, uint64_t timeout_ns)
 		if (take_cqe(comm, req, &ret))
 			return zc_op_ended(comm, seq, ret);
 
-		wait.timeout_ns = zc_left(end);
+		wait.timeout_ns = zc_nap(comm, &nap, zc_left(end));
 		ret = zc_ioctl(comm->fd, ZCOLL_IOC_WAIT, &wait);
 		if (!ret) {
 			take_early(comm, req);
@@ -258,7 +285,8 @@ int zcoll_wait(struct zcoll_req *req, uint64_t timeout_ns)
 		if (!zc_left(end))
 			break;
 		if (ret != -EINTR && ret != -ETIMEDOUT)
-			wait_for_cqe(comm, zc_left(end));
+			wait_for_cqe(comm, zc_nap(comm, &nap, zc_left(end)));
+		zc_idle(comm);
 	}
 	return take_cqe(comm, req, &ret) ? zc_op_ended(comm, seq, ret) : -EAGAIN;
 }

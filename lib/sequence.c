@@ -98,7 +98,8 @@ void zc_seq_begin_undo(struct zcoll_comm *comm, uint64_t seq)
  * The oldest operation that this rank knows no end of is looked after. Return: 0: look again;
  * -ENOENT: another thread does it, or is about to submit it; or as ZCOLL_IOC_WAIT.
  */
-static int help_oldest(struct zcoll_comm *comm, uint64_t ended, uint64_t end, uint64_t *which)
+static int help_oldest(struct zcoll_comm *comm, uint64_t ended, uint64_t timeout_ns,
+		       uint64_t *which)
 {
 	uint64_t oldest;
 	int ret;
@@ -106,7 +107,7 @@ static int help_oldest(struct zcoll_comm *comm, uint64_t ended, uint64_t end, ui
 	raise_oldest(comm, ended);
 	oldest = atomic_load(&comm->oldest);
 	*which = oldest;
-	ret = wait_op(comm, oldest, zc_left(end));
+	ret = wait_op(comm, oldest, timeout_ns);
 	if (!ret)
 		raise_oldest(comm, oldest + 1);
 	return ret;
@@ -122,6 +123,7 @@ static int wait_for_room(struct zcoll_comm *comm, uint64_t seq)
 {
 	uint64_t end = comm->deadline_ns ? zc_after(comm->deadline_ns) : ZCOLL_WAIT_FOREVER;
 	const uint64_t last = seq - comm->window;
+	uint64_t nap = 0;
 
 	while (atomic_load(&comm->oldest) <= last) {
 		struct zcoll_status st = { 0 };
@@ -135,12 +137,13 @@ static int wait_for_room(struct zcoll_comm *comm, uint64_t seq)
 			return 0;
 
 		if (st.oldest > last) {
-			ret = wait_op(comm, last, zc_left(end));
+			ret = wait_op(comm, last, zc_nap(comm, &nap, zc_left(end)));
 			if (!ret || ret == -ENOENT)
 				raise_oldest(comm, last + 1);
 			ret = ret == -ENOENT ? 0 : ret;
 		} else {
-			ret = help_oldest(comm, st.oldest, end, &which);
+			ret = help_oldest(comm, st.oldest, zc_nap(comm, &nap, zc_left(end)),
+					  &which);
 		}
 		if (ret && ret != -ENOENT && ret != -EINTR && ret != -ETIMEDOUT)
 			return zc_fail_op(comm, which, ret);
@@ -151,6 +154,7 @@ static int wait_for_room(struct zcoll_comm *comm, uint64_t seq)
 				       (unsigned long long)which, comm->deadline_ns / 1e9);
 		if (atomic_load(&comm->oldest) <= last && ret != -EINTR)
 			zc_sleep(ZC_LOOK_AGAIN_NS);	/* another thread is at it */
+		zc_idle(comm);
 	}
 	return 0;
 }

@@ -24,7 +24,10 @@
 #define MAIL_BYTES	(16UL << 10)
 /* Of all ranks' inputs together, which each rank reads */
 #define MAIL_ALL_BYTES	(64UL << 10)
-/* Of all inputs and outputs, from which on results go past the caches; as in the module */
+/*
+ * Of all inputs and outputs, from which on results go past the caches. Not by sysconf(), which
+ * may tell the sum of caches of which a core reaches one (320 MiB where the module finds 32).
+ */
 #define STREAM_BYTES	(32UL << 20)
 /* Elements of a part begin at a multiple of so many bytes */
 #define PART_BYTES	64

@@ -11,7 +11,8 @@
  * both sides, one of them sees the other.
  *
  * Time is counted in looks, and no clock is read: where that is a system call it would take longer
- * than the operation.
+ * than the operation. What the program does while it waits (../idle.c) takes time, too; then there
+ * is a clock, if there is a deadline.
  */
 #include <errno.h>
 #include <sched.h>
@@ -142,15 +143,40 @@ static bool over(const struct zc_mail *mail, look_fn fn)
 	       (fn == look && __atomic_load_n(&mail->verdict->gone, __ATOMIC_ACQUIRE));
 }
 
-/* Sleep until the bell rings; @end: of the deadline */
-static void park(struct zcoll_comm *comm, struct zc_letter *letter, look_fn fn, uint64_t end)
+/* Looks between two calls of the program's function, which takes as long as some of them */
+#define IDLE_LOOKS	32
+
+/**
+ * struct patience - how long this rank has waited
+ * @looks: looks that were in vain
+ * @end: of the deadline; 0: not known yet
+ * @nap: of zc_nap()
+ */
+struct patience {
+	unsigned int looks;
+	uint64_t end;
+	uint64_t nap;
+};
+
+static uint64_t time_left(const struct zc_letter *letter, struct patience *waited)
+{
+	if (!waited->end)
+		waited->end = letter->deadline_ns ? zc_after(letter->deadline_ns) :
+						    ZCOLL_WAIT_FOREVER;
+	return zc_left(waited->end);
+}
+
+/* Sleep until the bell rings, or it is time to call the program's function */
+static void park(struct zcoll_comm *comm, struct zc_letter *letter, look_fn fn,
+		 struct patience *waited)
 {
 	struct zc_mail *mail = comm->mail;
+	uint64_t left = time_left(letter, waited), nap = zc_nap(comm, &waited->nap, left);
 	struct zcoll_park args = {
 		.size = sizeof(args),
-		.flags = letter->deadline_ns ? ZCOLL_PARK_DEADLINE : 0,
+		.flags = letter->deadline_ns && nap == left ? ZCOLL_PARK_DEADLINE : 0,
 		.seq = letter->seq,
-		.timeout_ns = zc_left(end),
+		.timeout_ns = nap,
 		.bell = __atomic_load_n(&mail->verdict->bell, __ATOMIC_ACQUIRE),
 	};
 
@@ -161,11 +187,39 @@ static void park(struct zcoll_comm *comm, struct zc_letter *letter, look_fn fn, 
 	__atomic_fetch_sub(&mail->own->parked, 1, __ATOMIC_RELAXED);
 }
 
+/* Call the program's function; if the time is over after it, the kernel is to be told at once */
+static void idle(struct zcoll_comm *comm, const struct zc_letter *letter, struct patience *waited)
+{
+	const struct zc_mail *mail = comm->mail;
+
+	time_left(letter, waited);
+	zc_idle(comm);
+	if (!zc_left(waited->end))
+		waited->looks = mail->spins + mail->yields;
+}
+
+/* Between two looks: a moment, or a turn of the others, or a sleep */
+static void rest(struct zcoll_comm *comm, struct zc_letter *letter, look_fn fn,
+		 struct patience *waited)
+{
+	const struct zc_mail *mail = comm->mail;
+	unsigned int looks = waited->looks++;
+	bool sleeps = looks >= mail->spins + mail->yields;
+
+	if (sleeps)
+		park(comm, letter, fn, waited);
+	else if (looks < mail->spins)
+		zc_compat_relax();
+	else
+		sched_yield();
+	if (comm->idle && (sleeps || looks % IDLE_LOOKS == IDLE_LOOKS - 1))
+		idle(comm, letter, waited);
+}
+
 static enum zc_look await(struct zcoll_comm *comm, struct zc_letter *letter, look_fn fn)
 {
 	const struct zc_mail *mail = comm->mail;
-	unsigned int spins = 0, yields = 0;
-	uint64_t end = 0;
+	struct patience waited = { 0 };
 	enum zc_look seen;
 
 	for (;;) {
@@ -177,18 +231,7 @@ static enum zc_look await(struct zcoll_comm *comm, struct zc_letter *letter, loo
 			seen = fn(mail, letter);
 			return seen == ZC_LOOK_SAME ? seen : ZC_LOOK_DIFFERS;
 		}
-		if (spins < mail->spins) {
-			spins++;
-			zc_compat_relax();
-		} else if (yields < mail->yields) {
-			yields++;
-			sched_yield();
-		} else {
-			if (!end)
-				end = letter->deadline_ns ? zc_after(letter->deadline_ns) :
-							    ZCOLL_WAIT_FOREVER;
-			park(comm, letter, fn, end);
-		}
+		rest(comm, letter, fn, &waited);
 	}
 }
 

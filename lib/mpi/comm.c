@@ -11,7 +11,8 @@
  * takes part in the first step, or the others would meet its next call there. A duplicate
  * of a communicator gets its own.
  *
- * A communicator that MPI frees is left when its last operation is over. The communicators
+ * A communicator that MPI frees is left when its last operation is over, and persistent requests
+ * keep theirs; a second attribute tells when the MPI communicator has gone. The communicators
  * that are there at MPI_Finalize() are left by the end of the process.
  */
 #include <errno.h>
@@ -77,6 +78,8 @@ void zm_comm_put(struct zm_comm *c)
 		return;
 	if (c->pass == ZM_TAKEN)
 		delist(c);
+	if (c->zcoll)
+		zm_count_mail(c);
 	if (c->zcoll && zcoll_comm_free(c->zcoll)) {
 		zcoll_comm_abort(c->zcoll);	/* requests that the program never waited for */
 		zcoll_comm_free(c->zcoll);
@@ -123,13 +126,17 @@ static bool first_barrier(struct zm_comm *c)
 		.comm = c, .call = { .size = sizeof(op.call), .collective = ZCOLL_BARRIER },
 	};
 
-	zm_op_start(&op);
-	zm_op_wait(&op);
-	if (!op.error)
-		return true;
-	zm_why_no_comm(op.text);
-	zcoll_comm_abort(c->zcoll);
-	return false;
+	int ret = zcoll_comm_set_idle(c->zcoll, zm_idle, NULL);
+
+	if (ret) {
+		zm_op_fail(&op, ret, NULL);
+	} else {
+		zm_op_start(&op);
+		zm_op_wait(&op);
+	}
+	if (op.error)
+		zm_why_no_comm(op.text);
+	return !op.error;
 }
 
 static bool join(struct zm_comm *c, MPI_Comm comm)
@@ -198,6 +205,16 @@ static enum zm_reason make(struct zm_comm *c, MPI_Comm comm)
 	return agree(comm, &least) ? ZM_TAKEN : ZM_NO_COMM;
 }
 
+/* Have zm_comm_gone() called */
+static void watch(MPI_Comm comm)
+{
+	void *value;
+	int found;
+
+	if (PMPI_Comm_get_attr(comm, zm_watch_keyval(), &value, &found) == MPI_SUCCESS && !found)
+		PMPI_Comm_set_attr(comm, zm_watch_keyval(), NULL);
+}
+
 /* For a rank that lacks the memory for one */
 static struct zm_comm none = {
 	.pass = ZM_NO_COMM, .users = 1, .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -232,8 +249,10 @@ struct zm_comm *zm_comm_make(MPI_Comm comm)
 	c->users = 1;
 	c->handle = comm;
 	c->pass = make(c, comm);
-	if (c->pass == ZM_TAKEN)
+	if (c->pass == ZM_TAKEN) {
 		enlist(c);
+		watch(comm);
+	}
 	return c;
 }
 
@@ -271,7 +290,20 @@ int zm_comm_deleted(MPI_Comm comm, int keyval, void *value, void *extra)
 	(void)comm;
 	(void)keyval;
 	(void)extra;
-	c->handle = MPI_COMM_NULL;
 	zm_comm_put(c);
+	return MPI_SUCCESS;
+}
+
+/* MPI frees the communicator: its handle must not be used for errors any more */
+int zm_comm_gone(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+	(void)keyval;
+	(void)value;
+	(void)extra;
+	pthread_mutex_lock(&lock);
+	for (struct zm_comm *c = all; c; c = c->next)
+		if (c->handle == comm)
+			c->handle = MPI_COMM_NULL;
+	pthread_mutex_unlock(&lock);
 	return MPI_SUCCESS;
 }

@@ -33,12 +33,10 @@ bool zm_blocking(const struct zm_args *a, int *ret)
 	if (!take(&op, a, ZM_BLOCKING))
 		return false;
 	err = zm_memory_set(&op, a);
-	if (err) {
+	if (err)
 		zm_op_fail(&op, err, BAD_MEMORY);
-	} else {
-		zm_op_start(&op);
-		zm_op_wait(&op);
-	}
+	else
+		zm_op_do(&op);
 	*ret = result_of(&op);
 	zm_op_end(&op);
 	return true;

@@ -3,10 +3,12 @@
  * Guard: a program of the other MPI must not get this library, whose handles and constants
  * have other values: it would crash in its first call, and nobody could tell why.
  *
- * Programs that use no MPI, as the shells and launchers that inherit LD_PRELOAD, are none
- * of our business.
+ * A program may load its MPI later, as the modules of an interpreter do, so MPI_Init() looks
+ * again. Programs that use no MPI, as the shells and launchers that inherit LD_PRELOAD, are
+ * none of our business.
  */
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -14,13 +16,34 @@
 
 #define STATUS	127	/* as when a program cannot be loaded */
 
+static bool other_is_loaded(void)
+{
+	static const char *const others[] = { ZM_OTHER_LIBS };
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (dlopen(others[i], RTLD_LAZY | RTLD_NOLOAD))
+			return true;
+	return false;
+}
+
 __attribute__((constructor)) static void guard(void)
 {
-	void *other = dlopen(ZM_OTHER_LIB, RTLD_LAZY | RTLD_NOLOAD);
-
-	if (!other)
+	if (!other_is_loaded())
 		return;
-	fprintf(stderr, "libzcoll-mpi: this one is for %s, and the program uses %s: preload %s/libzcoll-mpi.so\n",
+	fprintf(stderr,
+		"libzcoll-mpi: for %s, but the program uses %s: preload %s/libzcoll-mpi.so\n",
 		ZM_MPI_NAME, ZM_OTHER_NAME, ZM_OTHER_FOLDER);
 	_exit(STATUS);
+}
+
+int MPI_Init(int *argc, char ***argv)
+{
+	guard();
+	return PMPI_Init(argc, argv);
+}
+
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+	guard();
+	return PMPI_Init_thread(argc, argv, required, provided);
 }

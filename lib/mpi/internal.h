@@ -14,8 +14,9 @@
  * (struct zm_comm) is what is kept for an MPI communicator, see comm.c.
  *
  * Locking. Each communicator has a lock for its operations in flight and in its queue;
- * requests.c, errors.c and comm.c have one each. None is held while others are waited for,
- * and none while another is taken, but a communicator's inside that of comm.c.
+ * requests.c, line.c, errors.c and comm.c have one each. None is held while others are waited
+ * for, and none while another is taken, but a communicator's inside that of comm.c, and that of
+ * line.c inside a communicator's.
  *
  * Lifetimes. An MPI communicator holds its struct zm_comm by an attribute; each operation
  * and each thread of queue.c holds it too. A request lives until MPI frees the handle and
@@ -47,6 +48,7 @@ enum zm_reason {
 	ZM_HUGE,		/* more than MPI_Pack() can */
 	ZM_INTER,		/* an inter-communicator */
 	ZM_ALONE,		/* one rank */
+	ZM_SESSION,		/* the program has not called MPI_Init() */
 	ZM_NOT_YET,		/* not blocking, and no communicator has been made */
 	ZM_NO_COMM,		/* none could be made */
 	ZM_NR_REASONS
@@ -62,13 +64,14 @@ struct zm_comm {
 	uint64_t most;		/* bytes that one operation may pin, on all ranks */
 	unsigned int window;
 	_Atomic unsigned int users;
+	_Atomic unsigned int calling;	/* threads in a blocking call of much memory */
+	_Atomic uint64_t next_seq;	/* number of the next operation */
+	_Atomic bool feeding;	/* a thread submits what is in the queue; written with the lock */
 	struct zm_comm *next;	/* of all that have @zcoll, comm.c's lock */
 
 	pthread_mutex_t lock;	/* the rest */
 	struct zm_op *flying;	/* operations that were submitted and are not over */
-	uint64_t newest;	/* number of the one submitted last */
 	struct zm_op *first, *last;	/* the queue */
-	bool feeding;		/* a thread submits what is in the queue */
 };
 
 /* Elements in the user's memory */
@@ -82,7 +85,7 @@ struct zm_data {
 struct zm_args {
 	unsigned int collective;	/* ZCOLL_ALLREDUCE ... */
 	struct zm_data send;
-	struct zm_data recv;	/* BROADCAST: the buffer. Count and type are always those of a block */
+	struct zm_data recv;	/* BROADCAST: the buffer. Always count and type of a block */
 	MPI_Op op;
 	int root;
 	MPI_Comm comm;
@@ -105,6 +108,7 @@ struct zm_op {
 	int error;		/* OVER: 0 or a negative errno */
 	char text[ZCOLL_TEXT_MAX];
 	struct zm_op *next;	/* in the queue or among the flying, comm->lock */
+	struct zm_op *behind;	/* in line.c's line, its lock */
 };
 
 struct zm_request {
@@ -119,9 +123,11 @@ struct zm_request {
 /* setup.c */
 bool zm_wanted(void);
 bool zm_able(void);
+bool zm_in_world(void);
 void zm_die(const char *what);
 bool zm_wants_stats(int rank);
 int zm_keyval(void);
+int zm_watch_keyval(void);
 MPI_Request zm_never(void);
 MPI_Comm zm_self(void);
 
@@ -142,6 +148,7 @@ void zm_comm_get(struct zm_comm *c);
 void zm_comm_put(struct zm_comm *c);
 bool zm_comm_any(bool (*is)(struct zm_comm *c));
 int zm_comm_deleted(MPI_Comm comm, int keyval, void *value, void *extra);
+int zm_comm_gone(MPI_Comm comm, int keyval, void *value, void *extra);
 
 /* limits.c */
 uint64_t zm_limit_pinned(void);
@@ -161,18 +168,26 @@ void zm_memory_hold(struct zm_op *op);
 void zm_memory_release(struct zm_op *op);
 
 /* operation.c */
+void zm_op_do(struct zm_op *op);
 void zm_op_start(struct zm_op *op);
 bool zm_op_try(struct zm_op *op, uint64_t ns);
 void zm_op_wait(struct zm_op *op);
 void zm_op_end(struct zm_op *op);
 void zm_op_fail(struct zm_op *op, int err, const char *why);
 void zm_progress(void);
-
-#define ZM_PAUSE_MIN_NS	50000ULL	/* asleep in zcoll, between looks at MPI's progress */
-#define ZM_PAUSE_MAX_NS	1000000ULL
+void zm_idle(void *arg);
+void zm_nap(uint64_t ns);
 
 /* queue.c */
+bool zm_is_feeder(void);
 void zm_submit(struct zm_op *op);
+int zm_call(struct zm_op *op);
+
+/* line.c */
+void zm_line_join(struct zm_op *op);
+void zm_line_leave(struct zm_op *op);
+bool zm_line_is_turn(const struct zm_op *op);
+bool zm_line_needs_little(const struct zm_op *op);
 
 /* errors.c */
 int zm_error_code(const struct zm_op *op);
@@ -193,6 +208,7 @@ bool zm_persistent(const struct zm_args *a, MPI_Request *request, int *ret);
 
 /* stats.c */
 void zm_count(unsigned int collective, enum zm_reason reason);
+void zm_count_mail(struct zm_comm *c);
 void zm_why_no_comm(const char *text);
 
 #endif /* LIBZCOLL_MPI_INTERNAL_H */

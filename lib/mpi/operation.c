@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR MIT
 /*
- * Operations: started, tried, waited for.
+ * Operations: done, or started, tried and waited for.
  *
  * zcoll goes on in the kernel whatever the process does, and so do the other ranks; but one
  * of them may be in the middle of a message to this one, which the MPI moves only when it
- * is called. So a rank that waits sleeps in zcoll, where it helps with the work and is
- * woken by the end, for a short time only, and then lets the MPI look around.
+ * is called. So zcoll is told to call it while a rank waits, see zcoll_comm_set_idle().
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,6 +12,8 @@
 #include <time.h>
 
 #include "internal.h"
+
+#define NAP_NS	200000ULL
 
 /*
  * Let the MPI look around. Both MPIs do that when they are asked about a request that is not
@@ -26,24 +27,32 @@ void zm_progress(void)
 	PMPI_Request_get_status(zm_never(), &flag, MPI_STATUS_IGNORE);
 }
 
-/* The others have begun or will, and would wait for this rank for ever */
-static bool leaves_others_waiting(const struct zm_op *op, int err)
+/* While zcoll waits. The thread that submits what is queued must not call the MPI */
+void zm_idle(void *arg)
 {
-	if (atomic_load(&op->state) == ZM_FLYING)
-		return false;
-	switch (err) {
-	case -ENOMEM:
-	case -EDQUOT:
-	case -EMFILE:
-	case -ENFILE:
-	case -EAGAIN:
-	case -EOVERFLOW:
-	case -EMSGSIZE:
-	case -EIO:
-		return true;
-	default:
-		return false;
-	}
+	(void)arg;
+	if (!zm_is_feeder())
+		zm_progress();
+}
+
+/* Sleep for up to @ns, for what zcoll does not know of yet */
+void zm_nap(uint64_t ns)
+{
+	struct timespec nap = { .tv_nsec = ns < NAP_NS ? ns : NAP_NS };
+
+	nanosleep(&nap, NULL);
+	zm_idle(NULL);
+}
+
+/* @why: what went wrong here; NULL: zcoll knows */
+static void note_error(struct zm_op *op, int err, const char *why)
+{
+	op->error = err;
+	if (why)
+		snprintf(op->text, sizeof(op->text), "rank %d: %s: %s", op->comm->rank, why,
+			 strerror(-err));
+	else
+		zcoll_comm_error(op->comm->zcoll, op->text, sizeof(op->text));
 }
 
 /**
@@ -52,19 +61,49 @@ static bool leaves_others_waiting(const struct zm_op *op, int err)
  * @err: negative errno
  * @why: what went wrong here; NULL: zcoll knows
  *
- * What this rank alone lacks ends the communicator on all ranks.
+ * The others have begun or will, and would wait for this rank for ever, or take its next call
+ * for this one. So what only this rank cannot do ends the communicator on all; but a child of
+ * fork() is no rank.
  */
 void zm_op_fail(struct zm_op *op, int err, const char *why)
 {
-	op->error = err;
-	if (why)
-		snprintf(op->text, sizeof(op->text), "rank %d: %s: %s", op->comm->rank, why,
-			 strerror(-err));
-	else
-		zcoll_comm_error(op->comm->zcoll, op->text, sizeof(op->text));
-	if (leaves_others_waiting(op, err))
+	note_error(op, err, why);
+	if (err != -EPERM)
 		zcoll_comm_abort(op->comm->zcoll);
 	atomic_store(&op->state, ZM_OVER);
+}
+
+static bool load(struct zm_op *op)
+{
+	int ret = zm_memory_load(op);
+
+	op->error = 0;
+	if (ret)
+		zm_op_fail(op, ret, "the input cannot be packed");
+	return !ret;
+}
+
+/* zcoll has done the operation, or @ret. What is wrong with the output is this rank's matter */
+static void finish(struct zm_op *op, int ret)
+{
+	if (ret) {
+		zm_op_fail(op, ret, NULL);
+		return;
+	}
+	ret = zm_memory_store(op);
+	if (ret)
+		note_error(op, ret, "the output cannot be unpacked");
+	atomic_store(&op->state, ZM_OVER);
+}
+
+/**
+ * zm_op_do - do an operation, and wait until it is over
+ * @op: IDLE, with its memory set
+ */
+void zm_op_do(struct zm_op *op)
+{
+	if (load(op))
+		finish(op, zm_call(op));
 }
 
 /**
@@ -73,13 +112,7 @@ void zm_op_fail(struct zm_op *op, int err, const char *why)
  */
 void zm_op_start(struct zm_op *op)
 {
-	int ret;
-
-	op->error = 0;
-	ret = zm_memory_load(op);
-	if (ret)
-		zm_op_fail(op, ret, "the input cannot be packed");
-	else
+	if (load(op))
 		zm_submit(op);
 }
 
@@ -95,20 +128,6 @@ static void no_longer_flying(struct zm_op *op)
 	pthread_mutex_unlock(&c->lock);
 }
 
-static void landed(struct zm_op *op, int ret)
-{
-	no_longer_flying(op);
-	if (ret) {
-		zm_op_fail(op, ret, NULL);
-		return;
-	}
-	ret = zm_memory_store(op);
-	if (ret)
-		zm_op_fail(op, ret, "the output cannot be unpacked");
-	else
-		atomic_store(&op->state, ZM_OVER);
-}
-
 /**
  * zm_op_try - is an operation over?
  * @op: the operation, started
@@ -116,36 +135,31 @@ static void landed(struct zm_op *op, int ret)
  */
 bool zm_op_try(struct zm_op *op, uint64_t ns)
 {
-	struct timespec pause = { .tv_nsec = ns };
 	int ret;
 
 	switch (atomic_load(&op->state)) {
 	case ZM_QUEUED:
 		if (ns)
-			nanosleep(&pause, NULL);
+			zm_nap(ns);
 		return false;
 	case ZM_FLYING:
 		ret = zcoll_wait(op->req, ns);
 		if (ret == -EAGAIN)
 			return false;
-		landed(op, ret);
+		no_longer_flying(op);
+		finish(op, ret);
 	}
 	return true;
 }
 
 /**
- * zm_op_wait - wait until an operation is over, and keep MPI going meanwhile
+ * zm_op_wait - wait until an operation is over
  * @op: the operation, started
  */
 void zm_op_wait(struct zm_op *op)
 {
-	uint64_t pause = ZM_PAUSE_MIN_NS;
-
-	while (!zm_op_try(op, pause)) {
-		zm_progress();
-		if (pause < ZM_PAUSE_MAX_NS)
-			pause *= 2;
-	}
+	while (!zm_op_try(op, ZCOLL_WAIT_FOREVER))
+		;
 }
 
 /**

@@ -7,22 +7,31 @@
  * process, whatever the communicators. A call of MPI_Iallreduce() must not
  * wait: what it waits for may need the caller. So what finds no room is queued, and
  * submitted in order by a thread, which calls no MPI function, and ends when the queue is
- * empty. While there is one, all operations of the communicator go through it.
+ * empty. While there is one, all started operations of the communicator go through it, and
+ * blocking calls wait for its end.
  */
 #include <errno.h>
 #include <signal.h>
-#include <time.h>
 
 #include "internal.h"
 
-#define AGAIN_NS	1000000		/* before memory is pinned again */
+/* The kernel may still be giving memory back of operations that are over */
+#define ALONE_NAPS	2000
+
+static _Thread_local bool is_feeder;
+
+bool zm_is_feeder(void)
+{
+	return is_feeder;
+}
 
 /* Called with the lock */
 static void fly(struct zm_op *op)
 {
 	struct zm_comm *c = op->comm;
 
-	op->seq = c->newest = zcoll_req_seq(op->req);
+	op->seq = zcoll_req_seq(op->req);
+	c->next_seq = op->seq + 1;
 	op->next = c->flying;
 	c->flying = op;
 	atomic_store(&op->state, ZM_FLYING);
@@ -34,24 +43,37 @@ static bool cannot_pin(int err)
 	return err == -EFAULT || err == -EOPNOTSUPP;
 }
 
-static int try_submit(struct zm_op *op)
+/* Start it, or do it all if it @blocks */
+static int give(struct zm_op *op, bool blocks)
 {
-	struct zcoll_comm *zcoll = op->comm->zcoll;
-	int ret = zcoll_icall(zcoll, &op->call, &op->req);
+	struct zm_comm *c = op->comm;
+	int ret;
+
+	if (!blocks)
+		return zcoll_icall(c->zcoll, &op->call, &op->req);
+	atomic_fetch_add(&c->calling, !zm_line_needs_little(op));
+	ret = zcoll_call(c->zcoll, &op->call);
+	atomic_fetch_sub(&c->calling, !zm_line_needs_little(op));
+	return ret;
+}
+
+static int try_submit(struct zm_op *op, bool blocks)
+{
+	int ret = give(op, blocks);
 
 	/* NULL is no memory */
 	if (!cannot_pin(ret) || (op->in_bytes && !op->input.buf) ||
 	    (op->out_bytes && !op->output.buf) || zm_memory_bounce(op))
 		return ret;
 	ret = zm_memory_load(op);
-	return ret ? ret : zcoll_icall(zcoll, &op->call, &op->req);
+	return ret ? ret : give(op, blocks);
 }
 
 /* Is one still on its way, whose pins will be gone in the end? */
 static bool pins(struct zm_comm *c)
 {
+	bool found = atomic_load(&c->calling);
 	struct zcoll_status st;
-	bool found = false;
 
 	pthread_mutex_lock(&c->lock);
 	for (const struct zm_op *op = c->flying; op && !found; op = op->next) {
@@ -62,20 +84,26 @@ static bool pins(struct zm_comm *c)
 	return found;
 }
 
-/* Submit, which may wait for room */
-static int submit(struct zm_op *op)
+/*
+ * Submit, which may wait for room, and for memory that others have pinned until they are over.
+ * The caller has it leave the line, not before pins() can know of it.
+ */
+static int submit(struct zm_op *op, bool blocks)
 {
-	struct timespec pause = { .tv_nsec = AGAIN_NS };
-	bool again;
-	int ret;
+	unsigned int alone = 0;
+	int ret = -EDQUOT;
 
-	for (;;) {
-		again = zm_comm_any(pins);	/* asked before: they may end meanwhile */
-		ret = try_submit(op);
-		if (ret != -EDQUOT || !again)
-			return ret;
-		nanosleep(&pause, NULL);
+	if (zm_line_is_turn(op))
+		ret = try_submit(op, blocks);
+	while (ret == -EDQUOT && alone < ALONE_NAPS) {
+		zm_line_join(op);
+		zm_nap(ZCOLL_WAIT_FOREVER);
+		if (!zm_line_is_turn(op))
+			continue;
+		alone = zm_comm_any(pins) ? 0 : alone + 1;
+		ret = try_submit(op, blocks);
 	}
+	return ret;
 }
 
 static void *feed(void *arg)
@@ -84,12 +112,14 @@ static void *feed(void *arg)
 	struct zm_op *op;
 	int ret;
 
+	is_feeder = true;
 	pthread_mutex_lock(&c->lock);
 	while ((op = c->first)) {
 		pthread_mutex_unlock(&c->lock);
-		ret = submit(op);
+		ret = submit(op, false);
 		pthread_mutex_lock(&c->lock);
 		c->first = op->next;
+		zm_line_leave(op);	/* whose turn it is now waits for the lock in pins() */
 		if (ret)
 			zm_op_fail(op, ret, NULL);
 		else
@@ -141,12 +171,12 @@ static void enqueue(struct zm_op *op)
 /* Would zcoll take one more without waiting? Called with the lock */
 static bool has_room(const struct zm_comm *c)
 {
-	uint64_t next = c->newest + 1, oldest = next;
+	uint64_t oldest = c->next_seq;
 
 	for (const struct zm_op *op = c->flying; op; op = op->next)
 		if (op->seq < oldest)
 			oldest = op->seq;
-	return next - oldest < c->window;
+	return c->next_seq - oldest < c->window;
 }
 
 /**
@@ -159,20 +189,45 @@ void zm_submit(struct zm_op *op)
 	int ret = -EDQUOT;
 
 	pthread_mutex_lock(&c->lock);
-	if (!c->feeding && has_room(c)) {
-		ret = try_submit(op);
+	if (!c->feeding && has_room(c) && zm_line_is_turn(op)) {
+		ret = try_submit(op, false);
 		if (!ret)
 			fly(op);
 	}
 	if (ret == -EDQUOT) {
 		enqueue(op);
+		zm_line_join(op);
 		ret = 0;
 		if (!c->feeding && start_feeding(c)) {
 			c->first = NULL;
+			zm_line_leave(op);
 			zm_op_fail(op, -EAGAIN, "no thread for what zcoll has no room for");
 		}
 	}
 	if (ret)
 		zm_op_fail(op, ret, NULL);
 	pthread_mutex_unlock(&c->lock);
+}
+
+/**
+ * zm_call - do an operation, behind what is in the queue
+ * @op: loaded
+ *
+ * Return: 0 or zcoll's error.
+ */
+int zm_call(struct zm_op *op)
+{
+	struct zm_comm *c = op->comm;
+	int ret;
+
+	/* Behind those, and before who calls later */
+	if (atomic_load(&c->feeding))
+		zm_line_join(op);
+	while (atomic_load(&c->feeding))
+		zm_nap(ZCOLL_WAIT_FOREVER);
+	ret = submit(op, true);
+	zm_line_leave(op);
+	if (!ret)
+		atomic_fetch_add(&c->next_seq, 1);
+	return ret;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR MIT
 /*
- * What the environment says, the attribute that communicators are kept by, a request that is
- * never complete, see zm_progress(), and a communicator of this process alone, for requests.c.
- * All are made at the first call that could be taken, for MPI must have begun, and last as
- * long as MPI does.
+ * What the environment says, the attributes that communicators are kept and watched by, a
+ * request that is never complete, see zm_progress(), and a communicator of this process alone,
+ * for requests.c. All are made at the first call that could be taken, for MPI must have begun,
+ * and last as long as MPI does.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool able;
-static int keyval;
+static int keyval, watch_keyval;
 static MPI_Request never;
 static MPI_Comm self;
 
@@ -48,7 +48,8 @@ static int cancel(void *arg, int complete)
  */
 void zm_die(const char *what)
 {
-	fprintf(stderr, "libzcoll-mpi: the MPI refuses %s, without which this rank would get out of step with the others; run without LD_PRELOAD\n",
+	fprintf(stderr,
+		"libzcoll-mpi: MPI refuses %s, ranks would be out of step: drop LD_PRELOAD\n",
 		what);
 	PMPI_Abort(MPI_COMM_WORLD, 1);
 	abort();
@@ -57,6 +58,8 @@ void zm_die(const char *what)
 static void setup(void)
 {
 	if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, zm_comm_deleted, &keyval, NULL) !=
+	    MPI_SUCCESS ||
+	    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, zm_comm_gone, &watch_keyval, NULL) !=
 	    MPI_SUCCESS)
 		zm_die("to make an attribute");
 	able = PMPI_Grequest_start(query, freed, cancel, NULL, &never) == MPI_SUCCESS &&
@@ -85,10 +88,34 @@ bool zm_able(void)
 	return able;
 }
 
+/**
+ * zm_in_world - has the program called MPI_Init()?
+ *
+ * What setup() makes lasts as long as MPI does. In a program that has only sessions MPI may
+ * end, and begin again.
+ */
+bool zm_in_world(void)
+{
+	static _Atomic bool yes;
+	int flag;
+
+	if (!atomic_load_explicit(&yes, memory_order_relaxed)) {
+		PMPI_Initialized(&flag);
+		atomic_store(&yes, flag);
+	}
+	return yes;
+}
+
 int zm_keyval(void)
 {
 	pthread_once(&once, setup);
 	return keyval;
+}
+
+int zm_watch_keyval(void)
+{
+	pthread_once(&once, setup);
+	return watch_keyval;
 }
 
 MPI_Request zm_never(void)

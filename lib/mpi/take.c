@@ -98,6 +98,8 @@ enum zm_reason zm_take(struct zm_op *op, const struct zm_args *a, enum zm_form f
 {
 	enum zm_reason reason;
 
+	if (!zm_in_world())
+		return ZM_SESSION;
 	if (arguments_are_wrong(a))
 		return ZM_ARGUMENTS;
 	if (a->unequal)

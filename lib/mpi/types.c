@@ -60,14 +60,13 @@ static const struct kind *kind_of(MPI_Datatype type)
 /* How a type was made, and of which one if it was made of one; to be freed by free_made() */
 static int made_of(MPI_Datatype type, MPI_Datatype *of)
 {
-	int integers_used, addresses, types, combiner, number;
-	MPI_Aint address;
+	struct zm_envelope e;
 
 	*of = MPI_DATATYPE_NULL;
-	PMPI_Type_get_envelope(type, &integers_used, &addresses, &types, &combiner);
-	if (combiner == MPI_COMBINER_DUP || combiner == MPI_COMBINER_CONTIGUOUS)
-		PMPI_Type_get_contents(type, integers_used, addresses, 1, &number, &address, of);
-	return combiner;
+	zm_envelope_get(type, &e);
+	if (e.combiner == MPI_COMBINER_DUP || e.combiner == MPI_COMBINER_CONTIGUOUS)
+		zm_envelope_type(type, &e, of);
+	return e.combiner;
 }
 
 /*
@@ -76,11 +75,11 @@ static int made_of(MPI_Datatype type, MPI_Datatype *of)
  */
 static void free_made(MPI_Datatype *type)
 {
-	int integers_used, addresses, types, combiner;
+	struct zm_envelope e;
 
-	PMPI_Type_get_envelope(*type, &integers_used, &addresses, &types, &combiner);
-	if (combiner != MPI_COMBINER_NAMED && combiner != MPI_COMBINER_F90_REAL &&
-	    combiner != MPI_COMBINER_F90_COMPLEX && combiner != MPI_COMBINER_F90_INTEGER)
+	zm_envelope_get(*type, &e);
+	if (e.combiner != MPI_COMBINER_NAMED && e.combiner != MPI_COMBINER_F90_REAL &&
+	    e.combiner != MPI_COMBINER_F90_COMPLEX && e.combiner != MPI_COMBINER_F90_INTEGER)
 		PMPI_Type_free(type);
 }
 

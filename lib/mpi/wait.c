@@ -15,6 +15,10 @@
 
 #define FEW	16
 
+/* Waiting for one of ours, between looks at MPI's requests */
+#define PAUSE_MIN_NS	50000ULL
+#define PAUSE_MAX_NS	1000000ULL
+
 /* Of an array of requests those that are ours and under way, the others NULL */
 struct set {
 	int n;
@@ -97,7 +101,9 @@ static void set_wait(struct set *s)
 
 static uint64_t longer(uint64_t pause)
 {
-	return pause < ZM_PAUSE_MAX_NS ? 2 * pause : pause;
+	if (!pause)
+		return PAUSE_MIN_NS;
+	return pause < PAUSE_MAX_NS / 2 ? 2 * pause : PAUSE_MAX_NS;
 }
 
 /* ------------------------------------------------------- what MPI has taken */
@@ -282,7 +288,7 @@ int MPI_Waitany(int n, MPI_Request requests[], int *index, MPI_Status *status)
 		return PMPI_Waitany(n, requests, index, status);
 	do {
 		ret = test_any(&s, n, requests, index, &flag, status, pause);
-		pause = pause ? longer(pause) : ZM_PAUSE_MIN_NS;
+		pause = longer(pause);
 	} while (ret == MPI_SUCCESS && !flag);
 	set_close(&s);
 	return ret;
@@ -325,7 +331,7 @@ int MPI_Waitsome(int n, MPI_Request requests[], int *done, int indices[], MPI_St
 		return PMPI_Waitsome(n, requests, done, indices, statuses);
 	do {
 		ret = test_some(&s, n, requests, done, indices, statuses, pause);
-		pause = pause ? longer(pause) : ZM_PAUSE_MIN_NS;
+		pause = longer(pause);
 	} while (ret == MPI_SUCCESS && !*done);
 	set_close(&s);
 	return ret;

@@ -8,7 +8,7 @@ LIBT_MOCK := $(LIBT)/calls $(LIBT)/collectives $(LIBT)/planner $(LIBT)/ranges \
 	$(LIBT)/nodes
 LIBT_HOST := $(LIBT)/env $(LIBT)/names $(LIBT_MOCK) $(LIBT)/store
 LIBT_DEV := $(LIBT)/dev_calls $(LIBT)/dev_collectives $(LIBT)/dev_plans $(LIBT)/dev_ring \
-	$(LIBT)/dev_errors $(LIBT)/dev_mail $(LIBT)/dev_nodes
+	$(LIBT)/dev_errors $(LIBT)/dev_idle $(LIBT)/dev_mail $(LIBT)/dev_nodes
 
 OBJS += $(patsubst %,%.o,$(LIBT_HOST) $(LIBT_DEV)) $(LIBT)/mock.o $(LIBT)/ranks.o $(LIBT)/party.o
 

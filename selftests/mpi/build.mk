@@ -4,6 +4,8 @@
 # (MPIS of lib/mpi/build.mk). They are run by selftests/mpi/run.
 
 MPIT_B := $(B)/selftests/mpi
+ALLREDUCE_INIT_openmpi := mpix_allreduce_init
+ALLREDUCE_INIT_mpich := mpi_allreduce_init
 MPIT_NAMES := results mixes derived errors threads locked
 
 define mpi-tests
@@ -26,7 +28,7 @@ MPIT_PROGS += $(if $(shell command -v mpifort.$1),$$(MPIT_B)/$1/fortran)
 $$(MPIT_B)/$1/fortran: selftests/mpi/fortran.f90
 	$$(E) FC $$(@:$$(B)/%=%)
 	$$(Q)mkdir -p $$(@D)
-	$$(Q)mpifort.$1 -O2 -g -w -J $$(@D) -o $$@ $$<
+	$$(Q)mpifort.$1 -O2 -g -w -cpp -DALLREDUCE_INIT=$$(ALLREDUCE_INIT_$1) -J $$(@D) -o $$@ $$<
 endef
 $(foreach m,$(MPIS),$(eval $(call mpi-tests,$m)))
 

@@ -16,10 +16,12 @@
 #ifdef OPEN_MPI
 #include <mpi-ext.h>
 #define INIT(name)	MPIX_##name##_init
+#define CONTIGUOUS	MPI_Type_contiguous
 #define CHECKS_ARGUMENTS	true
 #define REDUCES_IN_PLACE	true
 #else
 #define INIT(name)	MPI_##name##_init
+#define CONTIGUOUS	MPI_Type_contiguous_c	/* others have their own form */
 #define CHECKS_ARGUMENTS	false	/* MPICH 4.0.2 does not check all */
 #define REDUCES_IN_PLACE	false	/* and its MPI_Reduce() crashes */
 #endif

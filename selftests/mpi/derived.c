@@ -4,6 +4,7 @@
  * that name the same data by different types.
  */
 #include <stddef.h>
+#include <sys/mman.h>
 
 #include "check.h"
 
@@ -142,6 +143,42 @@ static void addresses(void)
 	MPI_Type_free(&type);
 }
 
+/* Two elements that lie further apart than an int can say */
+static void far_apart(void)
+{
+	const size_t extent = (2UL << 30) + 4096;
+	MPI_Datatype far;
+	int *p;
+
+	p = mmap(NULL, 2 * extent, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p == MAP_FAILED)
+		exit(1);
+	MPI_Type_create_resized(MPI_INT, 0, extent, &far);
+	far = committed(far);
+	p[0] = me ? 0 : 21;
+	p[extent / sizeof(int)] = me ? 0 : 22;
+	MPI_Bcast(p, 2, far, 0, MPI_COMM_WORLD);
+	check(p[0] == 21 && p[extent / sizeof(int)] == 22, "elements 2 GiB apart");
+	MPI_Type_free(&far);
+	munmap(p, 2 * extent);
+}
+
+/* Made by the functions of MPI 4, where there are some */
+static void large_count(void)
+{
+	MPI_Datatype row;
+	int in[4] = { 0 };
+
+	CONTIGUOUS(4, MPI_INT, &row);
+	row = committed(row);
+	for (int i = 0; !me && i < 4; i++)
+		in[i] = i + 1;
+	MPI_Bcast(in, 1, row, 0, MPI_COMM_WORLD);
+	check(in[0] == 1 && in[3] == 4, "a type with a count of MPI_Count");
+	MPI_Type_free(&row);
+}
+
 static void duplicates(void)
 {
 	int in = me, sum = -1;
@@ -161,6 +198,8 @@ int main(int argc, char **argv)
 	order();
 	gaps();
 	addresses();
+	far_apart();
+	large_count();
 	if (with_zcoll)
 		duplicates();
 	return end();

@@ -134,6 +134,24 @@ static void in_status(void)
 	MPI_Comm_free(&comm);
 }
 
+/* A persistent request outlives its communicator, and then its errors are the world's */
+static void freed(void)
+{
+	MPI_Comm comm = dup_with_handler();
+	int in[2] = { 1, 2 }, out[2], ret;
+	MPI_Request r;
+
+	INIT(Allreduce)(in, out, me ? 2 : 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &r);
+	MPI_Comm_free(&comm);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	ret = MPI_Start(&r);
+	if (ret == MPI_SUCCESS)
+		ret = MPI_Wait(&r, MPI_STATUS_IGNORE);
+	check(class_of(ret) == MPI_ERR_OTHER && !handled,
+	      "a persistent request fails after its communicator was freed");
+	MPI_Request_free(&r);
+}
+
 /* MPI allows any memory */
 static void memory(void)
 {
@@ -173,6 +191,7 @@ int main(int argc, char **argv)
 		mismatch(true);
 		mismatch(false);
 		in_status();
+		freed();
 	}
 	MPI_Comm_free(&comm);
 	return end();

@@ -55,6 +55,25 @@ contains
     end do
     call check(all(x == 5), "test")
   end subroutine
+
+  ! ALLREDUCE_INIT is the MPI's name for it
+  subroutine persistent
+    integer :: n(10), total(10), i, ierr, request, status(MPI_STATUS_SIZE)
+    logical :: good
+    good = .true.
+    call ALLREDUCE_INIT(n, total, 10, MPI_INTEGER, MPI_MAX, MPI_COMM_WORLD, MPI_INFO_NULL, &
+      request, ierr)
+    do i = 1, 5
+      n = me + i
+      total = -1
+      call mpi_start(request, ierr)
+      call mpi_wait(request, status, ierr)
+      good = good .and. all(total == ranks - 1 + i) .and. request /= MPI_REQUEST_NULL
+    end do
+    call check(good, "a persistent request")
+    call mpi_request_free(request, ierr)
+    call check(request == MPI_REQUEST_NULL, "a persistent request is freed")
+  end subroutine
 end module
 
 subroutine new_binding
@@ -80,6 +99,7 @@ program fortran
   call mpi_comm_rank(MPI_COMM_WORLD, me, ierr)
   call mpi_comm_size(MPI_COMM_WORLD, ranks, ierr)
   call old_binding
+  call persistent
   call new_binding
   if (me == 0) print '("1..", i0)', done
   call mpi_finalize(ierr)

@@ -13,6 +13,8 @@
 #define MANY	12
 #define N	(1 << 18)	/* ints, 1 MiB: an operation pins two of them */
 #define LARGE	(3 << 18)	/* more than half of the limit */
+#define HALF	(1 << 19)	/* half of the limit */
+#define COMMS	3
 
 static void give_up_the_right(void)
 {
@@ -26,6 +28,36 @@ static void give_up_the_right(void)
 	data[0].permitted &= ~(1U << CAP_IPC_LOCK);
 	if (syscall(SYS_capset, &head, data) || setrlimit(RLIMIT_MEMLOCK, &limit))
 		exit(1);
+}
+
+/* The limit is the process's, and each communicator alone keeps to it */
+static void several_communicators(const int *in, int **out)
+{
+	MPI_Request r[COMMS];
+	MPI_Comm comms[COMMS];
+	bool good = true;
+
+	for (int k = 0; k < COMMS; k++) {
+		MPI_Comm_dup(MPI_COMM_WORLD, &comms[k]);
+		MPI_Barrier(comms[k]);
+	}
+	for (int turn = 0; turn < 5; turn++) {
+		for (int k = 0; k < COMMS; k++) {
+			memset(out[k], 0, sizeof(int) * HALF);
+			MPI_Iallreduce(in, out[k], HALF, MPI_INT, MPI_MAX, comms[k], &r[k]);
+		}
+		memset(out[COMMS], 0, sizeof(int) * N);
+		MPI_Allreduce(in, out[COMMS], N, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+		MPI_Waitall(COMMS, r, MPI_STATUSES_IGNORE);
+		for (int i = 0; i < HALF; i++)
+			for (int k = 0; k < COMMS; k++)
+				good = good && out[k][i] == i + ranks - 1;
+		for (int i = 0; i < N; i++)
+			good = good && out[COMMS][i] == i;
+	}
+	for (int k = 0; k < COMMS; k++)
+		MPI_Comm_free(&comms[k]);
+	check(good, "several communicators share what may be locked");
 }
 
 int main(int argc, char **argv)
@@ -54,5 +86,6 @@ int main(int argc, char **argv)
 	for (int i = 0; i < LARGE; i++)
 		good = good && out[0][i] == i + ranks - 1;
 	check(good, "one that would take more than half of it");
+	several_communicators(in, out);
 	return end();
 }

@@ -10,7 +10,7 @@
 
 #define N	1000
 #define MANY	100		/* more than zcoll takes at once */
-#define LARGE	(4 << 20)	/* bytes of a message that the MPI does not send without the receiver */
+#define LARGE	(4 << 20)	/* bytes of a message that needs its receiver to be sent */
 
 static int next(void)
 {
@@ -185,12 +185,14 @@ static void more_than_fit(void)
 	check(good, "more operations at once than zcoll takes");
 }
 
-static void message_meanwhile(void)
+/* One call is small enough for mailboxes, the other is not */
+static void message_meanwhile(int count)
 {
+	int *in = calloc(count, sizeof(*in)), *sum = calloc(count, sizeof(*sum));
 	char *large = calloc(1, LARGE);
 	MPI_Request r = MPI_REQUEST_NULL;
-	int in = me, sum;
 
+	in[count - 1] = me;
 	if (!me)
 		MPI_Irecv(large, LARGE, MPI_BYTE, 1, 4, MPI_COMM_WORLD, &r);
 	if (me == 1) {
@@ -198,11 +200,51 @@ static void message_meanwhile(void)
 		usleep(100000);
 		MPI_Send(large, LARGE, MPI_BYTE, 0, 4, MPI_COMM_WORLD);
 	}
-	MPI_Allreduce(&in, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	MPI_Allreduce(in, sum, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 	MPI_Wait(&r, MPI_STATUS_IGNORE);
-	check(sum == ranks * (ranks - 1) / 2 && (me || large[LARGE - 1] == 7),
-	      "a large message arrives while its receiver is in a collective call");
+	check(sum[count - 1] == ranks * (ranks - 1) / 2 && (me || large[LARGE - 1] == 7),
+	      count == 1 ? "a large message arrives while its receiver is in a small call" :
+	      "a large message arrives while its receiver is in a large call");
+	free(in);
+	free(sum);
 	free(large);
+}
+
+/* Blocking calls go by mailboxes, started ones by the kernel, and both keep their order */
+static void many_small(void)
+{
+	int in[2], sum, max, all[64];
+	MPI_Request r[2];
+	bool good = true;
+
+	for (int i = 0; i < MANY; i++) {
+		in[0] = in[1] = me + i;
+		MPI_Iallreduce(&in[0], &max, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD, &r[0]);
+		MPI_Allreduce(&in[1], &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+		MPI_Ibarrier(MPI_COMM_WORLD, &r[1]);
+		MPI_Allgather(&in[1], 1, MPI_INT, all, 1, MPI_INT, MPI_COMM_WORLD);
+		MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+		good = good && max == ranks - 1 + i && all[ranks - 1] == ranks - 1 + i &&
+		       sum == ranks * (ranks - 1) / 2 + ranks * i;
+	}
+	check(good, "small blocking calls among started ones");
+}
+
+/* Those that find no room are behind the others, and blocking calls behind them */
+static void behind_the_queue(void)
+{
+	static int in[MANY], out[MANY];
+	MPI_Request r[MANY];
+	int sum;
+
+	for (int i = 0; i < MANY; i++) {
+		in[i] = me + i;
+		MPI_Iallreduce(&in[i], &out[i], 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD, &r[i]);
+	}
+	MPI_Allreduce(&me, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	MPI_Waitall(MANY, r, MPI_STATUSES_IGNORE);
+	check(sum == ranks * (ranks - 1) / 2 && out[MANY - 1] == ranks - 1 + MANY - 1,
+	      "a blocking call behind more operations than zcoll takes");
 }
 
 static void freed_meanwhile(void)
@@ -233,7 +275,10 @@ int main(int argc, char **argv)
 	MPI_Barrier(MPI_COMM_WORLD);
 	waits();
 	more_than_fit();
-	message_meanwhile();
+	behind_the_queue();
+	message_meanwhile(1);
+	message_meanwhile(N * N);
+	many_small();
 	if (with_zcoll) {
 		persistent();
 		freed_meanwhile();
