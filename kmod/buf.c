@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Pinned memory: a range of user pages, charged, pinned for long, and given a
- * flat kernel view, so that elements across pages are nothing special. With several nodes it
+ * kernel view, so that elements across pages are nothing special. With several nodes it
  * is a region of the network, too (net/key.c).
  *
- * The view is the direct map when the pages are one physical run, else a vmap().
- * The page array is not kept: the view leads back to the pages.
+ * The view is *flat*, one range of addresses: the direct map when the pages are one physical run,
+ * else a vmap(). But of memory with huge pages, which the direct map has with few entries of
+ * tables and of the TLB, it is in *blocks* of 2 MiB of user addresses: each is the direct map
+ * if its pages are a run, else a vmap(). Where that does not do, a flat one is made beside it
+ * (zc_buf_flatten()). The page array is not kept: the view leads back to the pages.
  *
  * Pages are charged to mm->pinned_vm before they are pinned, as RDMA does, and
  * compared with RLIMIT_MEMLOCK; the mm is held with mmgrab() so that the charge can
@@ -162,31 +165,126 @@ static bool zc_pages_in_a_row(struct page **pages, unsigned long n)
 	return true;
 }
 
-static int zc_buf_map(struct zc_buf *buf, struct page **pages, struct zc_text *why)
+/* A flat view of pages, NULL: no kernel address space */
+static void *zc_pages_map(struct page **pages, unsigned long n)
 {
-	if (zc_pages_in_a_row(pages, buf->npages)) {
-		buf->base = page_address(pages[0]);
-		return 0;
+	if (zc_pages_in_a_row(pages, n))
+		return page_address(pages[0]);
+	return vmap(pages, n, VM_MAP, PAGE_KERNEL);
+}
+
+static void zc_pages_unmap(void *view)
+{
+	if (is_vmalloc_addr(view))
+		vunmap(view);
+}
+
+static int zc_no_view(struct zc_text *why, unsigned long npages)
+{
+	zc_text_add(why, "no kernel memory or address space to map %lu pages", npages);
+	return -ENOMEM;
+}
+
+/* ---- views in blocks ---- */
+
+static unsigned long zc_buf_nblocks(const struct zc_buf *buf)
+{
+	u64 last = buf->addr + ((u64)(buf->npages - 1) << PAGE_SHIFT);
+
+	return (last >> ZC_BLOCK_SHIFT) - (buf->addr >> ZC_BLOCK_SHIFT) + 1;
+}
+
+/* Pages of the buffer in a block; @first gets the number of the first one */
+static unsigned long zc_block_pages(const struct zc_buf *buf, unsigned long block,
+				    unsigned long *first)
+{
+	unsigned long order = ZC_BLOCK_SHIFT - PAGE_SHIFT, begin = buf->addr >> PAGE_SHIFT;
+	unsigned long number = (buf->addr >> ZC_BLOCK_SHIFT) + block;
+	unsigned long from = max(number << order, begin);
+
+	*first = from - begin;
+	return min((number + 1) << order, begin + buf->npages) - from;
+}
+
+/* Bytes of a block that are before the buffer's pages */
+static u64 zc_block_skips(const struct zc_buf *buf, unsigned long block)
+{
+	return block ? 0 : buf->addr & PAGE_MASK & (ZC_BLOCK_BYTES - 1);
+}
+
+/* Kernel address of the buffer's first page in a block */
+static void *zc_block_view(const struct zc_buf *buf, unsigned long block)
+{
+	return buf->blocks[block] + zc_block_skips(buf, block);
+}
+
+/* Is there a huge page, which the direct map has in one piece? */
+static bool zc_buf_is_huge(const struct zc_buf *buf, struct page **pages)
+{
+	unsigned long block, first, n;
+
+	for (block = 0; block < zc_buf_nblocks(buf); block++) {
+		n = zc_block_pages(buf, block, &first);
+		if (n << PAGE_SHIFT == ZC_BLOCK_BYTES && zc_pages_in_a_row(pages + first, n))
+			return true;
 	}
-	buf->base = vmap(pages, buf->npages, VM_MAP, PAGE_KERNEL);
-	if (!buf->base) {
-		zc_text_add(why, "no kernel address space for %lu pages", buf->npages);
-		return -ENOMEM;
+	return false;
+}
+
+static int zc_buf_map_blocks(struct zc_buf *buf, struct page **pages, struct zc_text *why)
+{
+	unsigned long block, first, n;
+	void *view;
+
+	buf->blocks = kvmalloc_array(zc_buf_nblocks(buf), sizeof(*buf->blocks),
+				     GFP_KERNEL_ACCOUNT);
+	if (!buf->blocks)
+		return zc_no_view(why, buf->npages);
+	for (block = 0; block < zc_buf_nblocks(buf); block++) {
+		n = zc_block_pages(buf, block, &first);
+		view = zc_pages_map(pages + first, n);
+		if (!view)
+			goto out_unmap;
+		buf->vmapped |= is_vmalloc_addr(view);
+		buf->blocks[block] = view - zc_block_skips(buf, block);
 	}
-	buf->vmapped = true;
+	return 0;
+
+out_unmap:
+	while (block--)
+		zc_pages_unmap(zc_block_view(buf, block));
+	kvfree(buf->blocks);
+	return zc_no_view(why, buf->npages);
+}
+
+/* ---- filling ---- */
+
+/* @flat: the network asks for it, or many ranks */
+static int zc_buf_map(struct zc_buf *buf, bool flat, struct page **pages, struct zc_text *why)
+{
+	if (!flat && !zc_pages_in_a_row(pages, buf->npages) && zc_buf_is_huge(buf, pages))
+		return zc_buf_map_blocks(buf, pages, why);
+	buf->base = zc_pages_map(pages, buf->npages);
+	if (!buf->base)
+		return zc_no_view(why, buf->npages);
+	buf->vmapped = is_vmalloc_addr(buf->base);
 	return 0;
 }
 
-static int zc_buf_fill(struct zc_buf *buf, struct zc_text *why)
+/* More than there is cannot be pinned: do not even make room for the list */
+static struct page **zc_buf_pages(const struct zc_buf *buf)
 {
-	struct page **pages;
+	if (buf->npages > totalram_pages())
+		return NULL;
+	return kvmalloc_array(buf->npages, sizeof(struct page *),
+			      GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+}
+
+static int zc_buf_fill(struct zc_buf *buf, bool flat, struct zc_text *why)
+{
+	struct page **pages = zc_buf_pages(buf);
 	int err;
 
-	/* More than there is cannot be pinned: do not even make room for the list */
-	pages = NULL;
-	if (buf->npages <= totalram_pages())
-		pages = kvmalloc_array(buf->npages, sizeof(*pages),
-				       GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!pages) {
 		zc_text_add(why, "no kernel memory to pin %lu pages", buf->npages);
 		return -ENOMEM;
@@ -194,7 +292,7 @@ static int zc_buf_fill(struct zc_buf *buf, struct zc_text *why)
 	err = zc_pin_pages(buf, pages, why);
 	if (err)
 		goto out_free;
-	err = zc_buf_map(buf, pages, why);
+	err = zc_buf_map(buf, flat, pages, why);
 	if (err)
 		unpin_user_pages(pages, buf->npages);
 out_free:
@@ -203,23 +301,75 @@ out_free:
 }
 
 /* The mapping goes last, since it is what leads to the pages; nobody uses it now */
-static void zc_buf_unpin(struct zc_buf *buf)
+static void zc_pages_unpin(void *view, unsigned long npages)
 {
 	struct page *pages[ZC_UNPIN_BATCH];
 	unsigned long done, i, n;
 
-	if (!buf->vmapped) {
-		unpin_user_page_range_dirty_lock(virt_to_page(buf->base), buf->npages, true);
+	if (!is_vmalloc_addr(view)) {
+		unpin_user_page_range_dirty_lock(virt_to_page(view), npages, true);
 		return;
 	}
-	for (done = 0; done < buf->npages; done += n) {
-		n = min_t(unsigned long, buf->npages - done, ZC_UNPIN_BATCH);
+	for (done = 0; done < npages; done += n) {
+		n = min_t(unsigned long, npages - done, ZC_UNPIN_BATCH);
 		for (i = 0; i < n; i++)
-			pages[i] = vmalloc_to_page(buf->base + ((done + i) << PAGE_SHIFT));
+			pages[i] = zc_page_at(view + ((done + i) << PAGE_SHIFT));
 		unpin_user_pages_dirty_lock(pages, n, true);
 		cond_resched();
 	}
-	vunmap(buf->base);
+	vunmap(view);
+}
+
+static void zc_buf_unpin(struct zc_buf *buf)
+{
+	unsigned long block, first, n;
+
+	if (!buf->blocks) {
+		zc_pages_unpin(buf->base, buf->npages);
+		return;
+	}
+	if (buf->base)
+		vunmap(buf->base);
+	for (block = 0; block < zc_buf_nblocks(buf); block++) {
+		n = zc_block_pages(buf, block, &first);
+		zc_pages_unpin(zc_block_view(buf, block), n);
+	}
+	kvfree(buf->blocks);
+}
+
+/**
+ * zc_buf_flatten - give a buffer a flat view
+ * @buf: buffer that the caller holds
+ * @why: gets the text of a failure
+ *
+ * It stays until the buffer goes.
+ *
+ * Context: process context, may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int zc_buf_flatten(struct zc_buf *buf, struct zc_text *why)
+{
+	struct page **pages;
+	unsigned long i;
+	void *base;
+	u64 rest;
+
+	if (READ_ONCE(buf->base))
+		return 0;
+	pages = zc_buf_pages(buf);
+	if (!pages)
+		return zc_no_view(why, buf->npages);
+	for (i = 0; i < buf->npages; i++)
+		pages[i] = zc_page_at(zc_buf_in_block(buf, ((u64)i << PAGE_SHIFT) -
+						      offset_in_page(buf->addr), &rest));
+	base = vmap(pages, buf->npages, VM_MAP, PAGE_KERNEL);
+	kvfree(pages);
+	if (!base)
+		return zc_no_view(why, buf->npages);
+	/* Another call may have been quicker */
+	if (cmpxchg(&buf->base, NULL, base))
+		vunmap(base);
+	return 0;
 }
 
 /* Let the network read and write it */
@@ -243,14 +393,14 @@ static int zc_buf_join_net(struct zc_buf *buf, struct zc_net *net, struct zc_tex
  * zc_buf_pin - pin a range of the current process
  * @addr: first byte
  * @len: bytes, not 0
- * @net: network that is to reach it, or NULL
+ * @comm: whose operations are to use it
  * @why: gets the text of a failure
  *
  * Context: process context of the owner, may sleep.
  * Return: a buffer with one reference, or an ERR_PTR: -EOVERFLOW, -EFAULT,
  * -EOPNOTSUPP, -EDQUOT, -ENOMEM, -EINTR, or what the network says.
  */
-struct zc_buf *zc_buf_pin(u64 addr, u64 len, struct zc_net *net, struct zc_text *why)
+struct zc_buf *zc_buf_pin(u64 addr, u64 len, const struct zc_comm *comm, struct zc_text *why)
 {
 	struct zc_buf *buf;
 	u64 last;
@@ -274,10 +424,10 @@ struct zc_buf *zc_buf_pin(u64 addr, u64 len, struct zc_net *net, struct zc_text 
 	err = zc_buf_charge(buf, why);
 	if (err)
 		goto out_free;
-	err = zc_buf_fill(buf, why);
+	err = zc_buf_fill(buf, comm->net || comm->layout.nlocal > ZC_BLOCK_RANKS, why);
 	if (err)
 		goto out_uncharge;
-	err = zc_buf_join_net(buf, net, why);
+	err = zc_buf_join_net(buf, comm->net, why);
 	if (err)
 		goto out_unpin;
 	mmgrab(buf->mm);

@@ -12,15 +12,19 @@
  * reference to the buffer, as it would to a registered one. A range that changes while it is being
  * pinned is not kept at all: it serves the call only, which came before the change.
  *
+ * On a machine with several NUMA nodes its balancing announces changes, too, of memory without a
+ * policy, whether it moves anything or not: such ranges have a miss now and then.
+ *
  * What is kept counts as locked memory. So each endpoint keeps a limited amount, what was used
- * last, and no more than half of what RLIMIT_MEMLOCK allows the process; and before anything is
- * refused for that limit, all that is idle in the process's caches goes.
+ * last, and no more than half of what RLIMIT_MEMLOCK allows the process. Before anything is
+ * refused for that limit, all that is idle in the process's caches goes; and what has been idle
+ * for a while goes when the machine's memory is short (not a cgroup's).
  *
  * Lifetimes and locking. A kept range is in the tree and the list of its cache. Whoever takes it
  * out, under zc_cache.lock, puts it on the list of those to be freed, which a work item does: a
  * notifier may not be removed in its own call. Notifiers are called under locks of the memory
  * management: zc_cache.lock is the last of all, and nothing is allocated under it.
- * zc_caches_lock -> zc_cache.lock.
+ * zc_caches_lock -> zc_cache.lock, and nobody waits for anything under the former.
  */
 #include <linux/interval_tree.h>
 #include <linux/ktime.h>
@@ -29,18 +33,20 @@
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/overflow.h>
+#include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/wait.h>
 #include <linux/workqueue.h>
 
+#include "compat.h"
 #include "zcoll.h"
 
-static uint cache_mib = 1024;
-module_param(cache_mib, uint, 0644);
-MODULE_PARM_DESC(cache_mib, "MiB of memory that was not registered, which each rank keeps pinned between calls, at most; 0: none");
-
-/* Ranges that an endpoint keeps, at most */
-#define ZC_CACHE_RANGES 256
+/* Ranges that an endpoint keeps, at most; with several nodes, which know their keys */
+#define ZC_CACHE_RANGES 8192
+#define ZC_CACHE_RANGES_NET 256
+/* Taken out at a time: how long a lock is held */
+#define ZC_CACHE_BATCH 256
 
 /**
  * struct zc_kept - a range that is kept pinned
@@ -50,6 +56,7 @@ MODULE_PARM_DESC(cache_mib, "MiB of memory that was not registered, which each r
  * @node: in zc_cache.tree, user addresses
  * @link: in zc_cache.kept, or in .stale
  * @found: in the tree; under zc_cache.lock
+ * @used: since memory was short the last time; likewise
  */
 struct zc_kept {
 	struct mmu_interval_notifier notifier;
@@ -58,22 +65,35 @@ struct zc_kept {
 	struct interval_tree_node node;
 	struct list_head link;
 	bool found;
+	bool used;
 };
 
+static struct shrinker *zc_cache_shrinker;
 /* Frees what is kept no longer. Works of other queues wait for it. */
 static struct workqueue_struct *zc_cache_wq;
+
+static uint cache_mib = 1024;
+
+/* Who waits until something has been given back */
+static DECLARE_WAIT_QUEUE_HEAD(zc_cache_waitq);
 
 static DEFINE_MUTEX(zc_caches_lock);
 static LIST_HEAD(zc_caches);
 /* Counters of those that have ended */
 static struct zc_cache_counts zc_cache_past;
 
+/* Pages that an endpoint keeps, at most */
+static u64 zc_cache_limit(void)
+{
+	return (u64)READ_ONCE(cache_mib) << (20 - PAGE_SHIFT);
+}
+
 static bool zc_kept_idle(const struct zc_kept *kept)
 {
 	return kref_read(&kept->buf->ref) == 1;
 }
 
-/* No call finds it any more. Under zc_cache.lock; the caller has zc_cache.work queued. */
+/* No call finds it any more; under zc_cache.lock */
 static void zc_kept_take_out(struct zc_kept *kept)
 {
 	struct zc_cache *cache = kept->cache;
@@ -81,9 +101,12 @@ static void zc_kept_take_out(struct zc_kept *kept)
 	lockdep_assert_held(&cache->lock);
 	interval_tree_remove(&kept->node, &cache->tree);
 	kept->found = false;
+	if (list_empty(&cache->stale))
+		queue_work(zc_cache_wq, &cache->work);
 	list_move(&kept->link, &cache->stale);
 	cache->nkept--;
 	cache->counts.pages -= kept->buf->npages;
+	cache->stale_pages += kept->buf->npages;
 }
 
 static bool zc_kept_changes(struct mmu_interval_notifier *notifier,
@@ -96,8 +119,7 @@ static bool zc_kept_changes(struct mmu_interval_notifier *notifier,
 	mmu_interval_set_seq(notifier, seq);
 	if (kept->found) {
 		zc_kept_take_out(kept);
-		cache->counts.dropped++;
-		queue_work(zc_cache_wq, &cache->work);
+		cache->counts.dropped += range->event != MMU_NOTIFY_RELEASE;
 	}
 	spin_unlock(&cache->lock);
 	return true;
@@ -112,25 +134,51 @@ static void zc_cache_free_stale(struct work_struct *work)
 	struct zc_cache *cache = container_of(work, struct zc_cache, work);
 	struct zc_kept *kept, *next;
 	LIST_HEAD(stale);
+	u64 pages = 0;
 
 	spin_lock(&cache->lock);
 	list_splice_init(&cache->stale, &stale);
 	spin_unlock(&cache->lock);
+	/* Notifiers wait for changes that go on, such as fork, which copies what is pinned */
+	list_for_each_entry(kept, &stale, link) {
+		pages += kept->buf->npages;
+		zc_buf_put(kept->buf);
+	}
+	spin_lock(&cache->lock);
+	cache->stale_pages -= pages;
+	spin_unlock(&cache->lock);
+	wake_up_all(&zc_cache_waitq);
 	list_for_each_entry_safe(kept, next, &stale, link) {
 		mmu_interval_notifier_remove(&kept->notifier);
-		zc_buf_put(kept->buf);
 		kfree(kept);
 	}
 }
 
-/* Likewise of all, or all that are idle. Under zc_cache.lock. */
-static void zc_cache_take_out(struct zc_cache *cache, bool idle)
+/*
+ * Take out what is idle, the oldest first, until so many pages are. @spares: but not what has been
+ * used since it was asked the last time. Return: pages.
+ */
+static u64 zc_cache_take_idle(struct zc_cache *cache, u64 pages, bool spares)
 {
 	struct zc_kept *kept, *next;
+	u32 n = 0;
+	u64 taken = 0;
 
-	list_for_each_entry_safe(kept, next, &cache->kept, link)
-		if (!idle || zc_kept_idle(kept))
-			zc_kept_take_out(kept);
+	spin_lock(&cache->lock);
+	list_for_each_entry_safe_reverse(kept, next, &cache->kept, link) {
+		if (taken >= pages || ++n > ZC_CACHE_RANGES)
+			break;
+		if (!zc_kept_idle(kept))
+			continue;
+		if (spares && kept->used) {
+			kept->used = false;
+			continue;
+		}
+		taken += kept->buf->npages;
+		zc_kept_take_out(kept);
+	}
+	spin_unlock(&cache->lock);
+	return taken;
 }
 
 /* A reference to the buffer that has the range, or NULL */
@@ -147,6 +195,7 @@ static struct zc_buf *zc_cache_find(struct zc_cache *cache, u64 first, u64 last)
 			continue;
 		kept = container_of(node, struct zc_kept, node);
 		list_move(&kept->link, &cache->kept);
+		kept->used = true;
 		buf = kept->buf;
 		kref_get(&buf->ref);
 		cache->counts.hits++;
@@ -156,20 +205,20 @@ static struct zc_buf *zc_cache_find(struct zc_cache *cache, u64 first, u64 last)
 	return buf;
 }
 
-/* Pages by which the process has more locked than caches may let it have */
-static s64 zc_cache_excess(const struct zc_buf *buf)
+/* Pages by which the process has more locked than caches may let it have; under zc_cache.lock */
+static s64 zc_cache_excess(const struct zc_cache *cache, const struct zc_buf *buf)
 {
 	u64 limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
 
-	return buf->charged ? atomic64_read(&buf->mm->pinned_vm) - (s64)(limit / 2) : 0;
+	if (!buf->charged)
+		return 0;
+	return (s64)(atomic64_read(&buf->mm->pinned_vm) - cache->stale_pages - limit / 2);
 }
 
-/* Keep no more than may be kept, what was used last; under zc_cache.lock */
-static void zc_cache_trim(struct zc_cache *cache, s64 excess)
+/* Take the oldest out until no more is kept than may be; under zc_cache.lock */
+static void zc_cache_trim(struct zc_cache *cache, u32 ranges, s64 excess)
 {
-	u64 pages = (u64)READ_ONCE(cache_mib) << (20 - PAGE_SHIFT);
-
-	while (cache->nkept > ZC_CACHE_RANGES || cache->counts.pages > pages ||
+	while (cache->nkept > ranges || cache->counts.pages > zc_cache_limit() ||
 	       (excess > 0 && cache->nkept)) {
 		struct zc_kept *oldest = list_last_entry(&cache->kept, struct zc_kept, link);
 
@@ -190,20 +239,22 @@ static void zc_cache_take_out_covered(struct zc_cache *cache, u64 first, u64 las
 	}
 }
 
-/* From here on calls find it; under zc_cache.lock. It has a reference to the buffer. */
-static void zc_cache_insert(struct zc_cache *cache, struct zc_kept *kept)
+/* From here on calls find it; under zc_cache.lock. Return: false: there is no room for it. */
+static bool zc_cache_insert(struct zc_cache *cache, struct zc_kept *kept, u32 ranges)
 {
-	struct zc_buf *buf = kept->buf;
+	s64 excess = zc_cache_excess(cache, kept->buf);
 
+	if (kept->buf->npages > zc_cache_limit() || excess > (s64)cache->counts.pages)
+		return false;
 	zc_cache_take_out_covered(cache, kept->node.start, kept->node.last);
 	interval_tree_insert(&kept->node, &cache->tree);
 	list_add(&kept->link, &cache->kept);
 	kept->found = true;
+	kept->used = true;
 	cache->nkept++;
-	cache->counts.pages += buf->npages;
-	zc_cache_trim(cache, zc_cache_excess(buf));
-	if (!list_empty(&cache->stale))
-		queue_work(zc_cache_wq, &cache->work);
+	cache->counts.pages += kept->buf->npages;
+	zc_cache_trim(cache, ranges, zc_cache_excess(cache, kept->buf));
+	return true;
 }
 
 /* Whole pages: what is pinned anyway */
@@ -214,9 +265,11 @@ static void zc_buf_widen(struct zc_buf *buf)
 }
 
 /* Keep a buffer, if its range has not changed since @seq. Return: it is kept. */
-static bool zc_cache_keep(struct zc_cache *cache, struct zc_kept *kept, struct zc_buf *buf,
+static bool zc_cache_keep(struct zc_rank *rank, struct zc_kept *kept, struct zc_buf *buf,
 			  unsigned long seq)
 {
+	u32 ranges = rank->comm->net ? ZC_CACHE_RANGES_NET : ZC_CACHE_RANGES;
+	struct zc_cache *cache = &rank->cache;
 	bool keep;
 
 	zc_buf_widen(buf);
@@ -224,12 +277,13 @@ static bool zc_cache_keep(struct zc_cache *cache, struct zc_kept *kept, struct z
 	kept->node.start = buf->addr;
 	kept->node.last = buf->addr + buf->len - 1;
 	spin_lock(&cache->lock);
-	keep = !cache->closed && !mmu_interval_read_retry(&kept->notifier, seq);
-	if (keep) {
-		kref_get(&buf->ref);
-		zc_cache_insert(cache, kept);
-	}
+	/* The cache's reference; the caller has its own */
+	kref_get(&buf->ref);
+	keep = !cache->closed && !mmu_interval_read_retry(&kept->notifier, seq) &&
+	       zc_cache_insert(cache, kept, ranges);
 	spin_unlock(&cache->lock);
+	if (!keep)
+		zc_buf_put(buf);
 	return keep;
 }
 
@@ -237,7 +291,6 @@ static bool zc_cache_keep(struct zc_cache *cache, struct zc_kept *kept, struct z
 static struct zc_buf *zc_cache_fill(struct zc_rank *rank, u64 addr, u64 len,
 				    struct zc_text *why)
 {
-	struct zc_cache *cache = &rank->cache;
 	u64 first = addr & PAGE_MASK, bytes = PAGE_ALIGN(addr + len) - first;
 	struct zc_kept *kept;
 	unsigned long seq;
@@ -245,15 +298,15 @@ static struct zc_buf *zc_cache_fill(struct zc_rank *rank, u64 addr, u64 len,
 
 	kept = kzalloc(sizeof(*kept), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!kept)
-		return zc_buf_pin(addr, len, rank->comm->net, why);
-	kept->cache = cache;
+		return zc_buf_pin(addr, len, rank->comm, why);
+	kept->cache = &rank->cache;
 	if (mmu_interval_notifier_insert(&kept->notifier, rank->mm, first, bytes, &zc_kept_ops)) {
 		kfree(kept);
-		return zc_buf_pin(addr, len, rank->comm->net, why);
+		return zc_buf_pin(addr, len, rank->comm, why);
 	}
 	seq = mmu_interval_read_begin(&kept->notifier);
-	buf = zc_buf_pin(addr, len, rank->comm->net, why);
-	if (!IS_ERR(buf) && zc_cache_keep(cache, kept, buf, seq))
+	buf = zc_buf_pin(addr, len, rank->comm, why);
+	if (!IS_ERR(buf) && zc_cache_keep(rank, kept, buf, seq))
 		return buf;
 	mmu_interval_notifier_remove(&kept->notifier);
 	kfree(kept);
@@ -265,30 +318,33 @@ static struct zc_buf *zc_cache_fill(struct zc_rank *rank, u64 addr, u64 len,
  * @rank: endpoint of the current process
  * @addr: first byte
  * @len: bytes, not 0
+ * @exact: a buffer of its own, which holds no other pages
  * @why: gets the text of a failure
  *
  * Context: process context of the owner, may sleep.
  * Return: a buffer that has the range, with a reference for the caller, or an ERR_PTR as
  * zc_buf_pin().
  */
-struct zc_buf *zc_cache_pin(struct zc_rank *rank, u64 addr, u64 len, struct zc_text *why)
+struct zc_buf *zc_cache_pin(struct zc_rank *rank, u64 addr, u64 len, bool exact,
+			    struct zc_text *why)
 {
 	struct zc_cache *cache = &rank->cache;
 	struct zc_buf *buf;
 	ktime_t begin;
 	u64 last;
 
+	exact |= !READ_ONCE(cache_mib);
 	/* What cannot be is refused with a text there */
 	if (check_add_overflow(addr, len - 1, &last) || last >= TASK_SIZE_MAX)
-		return zc_buf_pin(addr, len, rank->comm->net, why);
-	buf = zc_cache_find(cache, addr, last);
+		return zc_buf_pin(addr, len, rank->comm, why);
+	buf = exact ? NULL : zc_cache_find(cache, addr, last);
 	if (buf)
 		return buf;
 	begin = ktime_get();
-	if (READ_ONCE(cache_mib))
-		buf = zc_cache_fill(rank, addr, len, why);
-	else
-		buf = zc_buf_pin(addr, len, rank->comm->net, why);
+	buf = exact ? zc_buf_pin(addr, len, rank->comm, why) :
+		      zc_cache_fill(rank, addr, len, why);
+	if (IS_ERR(buf))
+		return buf;
 	spin_lock(&cache->lock);
 	cache->counts.misses++;
 	cache->counts.pin_ns += ktime_to_ns(ktime_sub(ktime_get(), begin));
@@ -296,12 +352,26 @@ struct zc_buf *zc_cache_pin(struct zc_rank *rank, u64 addr, u64 len, struct zc_t
 	return buf;
 }
 
+/* Pages of a process that are on their way back */
+static u64 zc_caches_stale(const struct mm_struct *mm)
+{
+	struct zc_cache *cache;
+	u64 pages = 0;
+
+	mutex_lock(&zc_caches_lock);
+	list_for_each_entry(cache, &zc_caches, link)
+		if (cache->mm == mm)
+			pages += READ_ONCE(cache->stale_pages);
+	mutex_unlock(&zc_caches_lock);
+	return pages;
+}
+
 /**
  * zc_caches_shrink - give back what is kept and idle of a process
  * @mm: its address space
  *
- * Context: may sleep, until it has been given back.
- * Return: whether there was any.
+ * Context: may sleep, until it has been given back, and what was on its way.
+ * Return: whether there may have been any.
  */
 bool zc_caches_shrink(const struct mm_struct *mm)
 {
@@ -312,17 +382,70 @@ bool zc_caches_shrink(const struct mm_struct *mm)
 	list_for_each_entry(cache, &zc_caches, link) {
 		if (cache->mm != mm)
 			continue;
-		spin_lock(&cache->lock);
-		zc_cache_take_out(cache, true);
-		any |= !list_empty(&cache->stale);
-		spin_unlock(&cache->lock);
-		/* Some may be on their way already */
-		queue_work(zc_cache_wq, &cache->work);
-		flush_work(&cache->work);
+		zc_cache_take_idle(cache, U64_MAX, false);
+		any = true;
 	}
 	mutex_unlock(&zc_caches_lock);
-	return any;
+	return any && !wait_event_killable(zc_cache_waitq, !zc_caches_stale(mm));
 }
+
+/* ---- limits that others set ---- */
+
+/* A lower limit holds at once */
+static int zc_cache_mib_set(const char *value, const struct kernel_param *param)
+{
+	struct zc_cache *cache;
+	int err = param_set_uint(value, param);
+
+	if (err)
+		return err;
+	mutex_lock(&zc_caches_lock);
+	list_for_each_entry(cache, &zc_caches, link) {
+		spin_lock(&cache->lock);
+		zc_cache_trim(cache, ZC_CACHE_RANGES, 0);
+		spin_unlock(&cache->lock);
+	}
+	mutex_unlock(&zc_caches_lock);
+	return 0;
+}
+
+static const struct kernel_param_ops zc_cache_mib_ops = {
+	.set = zc_cache_mib_set,
+	.get = param_get_uint,
+};
+
+module_param_cb(cache_mib, &zc_cache_mib_ops, &cache_mib, 0644);
+MODULE_PARM_DESC(cache_mib, "MiB of memory that was not registered, which each rank keeps pinned between calls, at most; 0: none");
+
+/* When memory is short, what has not been used for a while goes: it can be swapped then */
+static unsigned long zc_caches_shrinkable(struct shrinker *shrinker, struct shrink_control *sc)
+{
+	struct zc_cache *cache;
+	u64 pages = 0;
+
+	if (!mutex_trylock(&zc_caches_lock))
+		return 0;
+	list_for_each_entry(cache, &zc_caches, link)
+		pages += READ_ONCE(cache->counts.pages);
+	mutex_unlock(&zc_caches_lock);
+	return pages ?: SHRINK_EMPTY;
+}
+
+static unsigned long zc_caches_scan(struct shrinker *shrinker, struct shrink_control *sc)
+{
+	struct zc_cache *cache;
+	u64 pages = 0;
+
+	if (!mutex_trylock(&zc_caches_lock))
+		return SHRINK_STOP;
+	list_for_each_entry(cache, &zc_caches, link)
+		if (pages < sc->nr_to_scan)
+			pages += zc_cache_take_idle(cache, sc->nr_to_scan - pages, true);
+	mutex_unlock(&zc_caches_lock);
+	return pages ?: SHRINK_STOP;
+}
+
+/* ---- counters ---- */
 
 /* Counters of an endpoint's cache */
 void zc_cache_count(struct zc_cache *cache, struct zc_cache_counts *counts)
@@ -378,11 +501,18 @@ void zc_cache_init(struct zc_cache *cache, struct mm_struct *mm)
  */
 void zc_cache_close(struct zc_cache *cache)
 {
-	spin_lock(&cache->lock);
-	cache->closed = true;
-	zc_cache_take_out(cache, false);
-	spin_unlock(&cache->lock);
-	queue_work(zc_cache_wq, &cache->work);
+	bool more = true;
+	u32 n;
+
+	while (more) {
+		spin_lock(&cache->lock);
+		cache->closed = true;
+		for (n = 0; n < ZC_CACHE_BATCH && cache->nkept; n++)
+			zc_kept_take_out(list_first_entry(&cache->kept, struct zc_kept, link));
+		more = cache->nkept;
+		spin_unlock(&cache->lock);
+		cond_resched();
+	}
 	flush_work(&cache->work);
 }
 
@@ -397,11 +527,20 @@ void zc_cache_destroy(struct zc_cache *cache)
 
 int __init zc_caches_init(void)
 {
+	int err;
+
 	zc_cache_wq = alloc_workqueue("zcoll_cache", WQ_UNBOUND, 0);
-	return zc_cache_wq ? 0 : -ENOMEM;
+	if (!zc_cache_wq)
+		return -ENOMEM;
+	zc_cache_shrinker = zc_compat_shrinker(zc_caches_shrinkable, zc_caches_scan);
+	err = PTR_ERR_OR_ZERO(zc_cache_shrinker);
+	if (err)
+		destroy_workqueue(zc_cache_wq);
+	return err;
 }
 
 void zc_caches_uninit(void)
 {
+	zc_compat_shrinker_free(zc_cache_shrinker);
 	destroy_workqueue(zc_cache_wq);
 }

@@ -89,8 +89,8 @@ static int zc_call_check(struct zc_rank *rank, struct zc_call *call, struct zc_t
 }
 
 /* The registered buffer, or one that has the range; NULL: nothing needed */
-static struct zc_buf *zc_call_buf(struct zc_rank *rank, u32 handle, u64 where, u64 bytes,
-				  struct zc_text *why)
+static struct zc_buf *zc_call_buf(struct zc_rank *rank, const struct zc_call *call, u32 handle,
+				  u64 where, u64 bytes, struct zc_text *why)
 {
 	struct zc_buf *buf;
 	u64 end;
@@ -98,7 +98,7 @@ static struct zc_buf *zc_call_buf(struct zc_rank *rank, u32 handle, u64 where, u
 	if (handle == ZCOLL_NO_BUF) {
 		if (!bytes)
 			return NULL;
-		return zc_cache_pin(rank, where, bytes, why);
+		return zc_cache_pin(rank, where, bytes, call->exact, why);
 	}
 	xa_lock(&rank->bufs);
 	buf = xa_load(&rank->bufs, handle);
@@ -160,13 +160,18 @@ static bool zc_call_overlaps(const struct zc_call *call)
 	return send < recv + call->recv_bytes && recv < send + call->send_bytes;
 }
 
-static void zc_call_put(struct zc_comm *comm, struct zc_call *call)
+static void zc_call_unbind(struct zc_call *call)
 {
 	zc_buf_put(call->send);
 	zc_buf_put(call->recv);
-	zc_plan_put(comm, call->plan);
 	call->send = NULL;
 	call->recv = NULL;
+}
+
+static void zc_call_put(struct zc_comm *comm, struct zc_call *call)
+{
+	zc_call_unbind(call);
+	zc_plan_put(comm, call->plan);
 	call->plan = NULL;
 }
 
@@ -198,7 +203,7 @@ static int zc_call_bind_one(struct zc_rank *rank, struct zc_call *call, struct z
 	bool by_send = call->send_bytes > call->recv_bytes;
 	struct zc_buf *buf;
 
-	buf = zc_call_buf(rank, cmd->send_buf, by_send ? cmd->send : cmd->recv,
+	buf = zc_call_buf(rank, call, cmd->send_buf, by_send ? cmd->send : cmd->recv,
 			  max(call->send_bytes, call->recv_bytes), why);
 	if (IS_ERR(buf))
 		return PTR_ERR(buf);
@@ -214,13 +219,13 @@ static int zc_call_bind_two(struct zc_rank *rank, struct zc_call *call, struct z
 	struct zc_buf *buf = NULL;
 
 	if (call->send_bytes)
-		buf = zc_call_buf(rank, cmd->send_buf, cmd->send, call->send_bytes, why);
+		buf = zc_call_buf(rank, call, cmd->send_buf, cmd->send, call->send_bytes, why);
 	if (IS_ERR(buf))
 		return PTR_ERR(buf);
 	call->send = buf;
 	buf = NULL;
 	if (call->recv_bytes)
-		buf = zc_call_buf(rank, cmd->recv_buf, cmd->recv, call->recv_bytes, why);
+		buf = zc_call_buf(rank, call, cmd->recv_buf, cmd->recv, call->recv_bytes, why);
 	if (IS_ERR(buf))
 		return PTR_ERR(buf);
 	call->recv = buf;
@@ -233,9 +238,30 @@ static int zc_call_bind_two(struct zc_rank *rank, struct zc_call *call, struct z
 
 static int zc_call_bind(struct zc_rank *rank, struct zc_call *call, struct zc_text *why)
 {
+	int err;
+
 	call->inplace = zc_call_in_place(rank, call);
-	return call->inplace ? zc_call_bind_one(rank, call, why) :
-			       zc_call_bind_two(rank, call, why);
+	err = call->inplace ? zc_call_bind_one(rank, call, why) :
+			      zc_call_bind_two(rank, call, why);
+	if (err != -EDQUOT || call->exact)
+		return err;
+	/* It may be by what is kept around its own ranges: try without */
+	zc_call_unbind(call);
+	*why = (struct zc_text) {};
+	call->exact = true;
+	return zc_call_bind(rank, call, why);
+}
+
+/* A view in blocks does not do where elements lie across blocks, nor for many ranks */
+static int zc_call_view(const struct zc_rank *rank, const struct zc_call *call,
+			struct zc_buf *buf, u32 handle, u64 where, struct zc_text *why)
+{
+	u32 size = zc_dtype_size(call->desc.dtype);
+
+	if (!buf || (rank->comm->layout.nlocal <= ZC_BLOCK_RANKS &&
+		     (buf->addr + zc_call_offset(buf, handle, where)) % size == 0))
+		return 0;
+	return zc_buf_flatten(buf, why);
 }
 
 /* Who called what is put before the reason only here: calls that are right pay nothing */
@@ -260,6 +286,7 @@ static noinline void zc_call_refuse(struct zc_rank *rank, struct zc_call *call, 
  */
 int zc_call_prepare(struct zc_rank *rank, struct zc_call *call)
 {
+	const struct zcoll_cmd *cmd = &call->cmd;
 	struct zc_text why = {};
 	int err;
 
@@ -269,6 +296,10 @@ int zc_call_prepare(struct zc_rank *rank, struct zc_call *call)
 		err = zc_call_plan(rank, call, &why);
 	if (!err)
 		err = zc_call_bind(rank, call, &why);
+	if (!err)
+		err = zc_call_view(rank, call, call->send, cmd->send_buf, cmd->send, &why);
+	if (!err)
+		err = zc_call_view(rank, call, call->recv, cmd->recv_buf, cmd->recv, &why);
 	if (err)
 		zc_call_refuse(rank, call, err, &why);
 	return err;

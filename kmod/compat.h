@@ -8,10 +8,14 @@
 #ifndef ZCOLL_COMPAT_H
 #define ZCOLL_COMPAT_H
 
+#include <linux/err.h>
 #include <linux/fs.h>
+#include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
+#include <linux/shrinker.h>
+#include <linux/slab.h>
 #include <linux/types.h>
 #ifdef CONFIG_X86_64
 #include <asm/cpufeature.h>
@@ -143,11 +147,107 @@ static inline int zc_compat_mmap(struct file *file, struct vm_area_struct *vma)
 #define ZC_COMPAT_NORESERVE VM_NORESERVE
 #endif
 
+/* ---- memory that is short ---- */
+
+#ifdef ZC_HAVE_SHRINKER_ALLOC
+static inline struct shrinker *
+zc_compat_shrinker(unsigned long (*count)(struct shrinker *, struct shrink_control *),
+		   unsigned long (*scan)(struct shrinker *, struct shrink_control *))
+{
+	struct shrinker *shrinker = shrinker_alloc(0, "zcoll");
+
+	if (!shrinker)
+		return ERR_PTR(-ENOMEM);
+	shrinker->count_objects = count;
+	shrinker->scan_objects = scan;
+	shrinker_register(shrinker);
+	return shrinker;
+}
+
+static inline void zc_compat_shrinker_free(struct shrinker *shrinker)
+{
+	shrinker_free(shrinker);
+}
+#else
+static inline struct shrinker *
+zc_compat_shrinker(unsigned long (*count)(struct shrinker *, struct shrink_control *),
+		   unsigned long (*scan)(struct shrinker *, struct shrink_control *))
+{
+	struct shrinker *shrinker = kzalloc(sizeof(*shrinker), GFP_KERNEL);
+	int err;
+
+	if (!shrinker)
+		return ERR_PTR(-ENOMEM);
+	shrinker->count_objects = count;
+	shrinker->scan_objects = scan;
+	shrinker->seeks = DEFAULT_SEEKS;
+	err = register_shrinker(shrinker, "zcoll");
+	if (!err)
+		return shrinker;
+	kfree(shrinker);
+	return ERR_PTR(err);
+}
+
+static inline void zc_compat_shrinker_free(struct shrinker *shrinker)
+{
+	unregister_shrinker(shrinker);
+	kfree(shrinker);
+}
+#endif
+
 /* ---- RDMA ---- */
 
 /* Is there what fabric "rdma" needs? Kbuild asks the same. */
 #define ZC_COMPAT_RDMA (IS_ENABLED(CONFIG_INFINIBAND_ADDR_TRANS) && \
 			IS_ENABLED(CONFIG_CRYPTO_LIB_SHA256))
+
+/* ---- caches ---- */
+
+#ifdef CONFIG_X86_64
+/* The instruction itself: User-Mode Linux has no function for it */
+static inline void zc_compat_cpuid(u32 leaf, u32 n, u32 reg[4])
+{
+	asm volatile("cpuid" : "=a" (reg[0]), "=b" (reg[1]), "=c" (reg[2]), "=d" (reg[3])
+		     : "0" (leaf), "2" (n));
+}
+
+/*
+ * Bytes of the largest cache for data up to a level, 0: not known. From Intel's leaf 4 or, where
+ * that is empty, AMD's of the same layout, as in arch/x86/kernel/cpu/cacheinfo.c.
+ */
+static inline u64 zc_compat_cache_bytes(u32 level)
+{
+	u32 reg[4], leaf = 4, n;
+	u64 bytes = 0;
+
+	/* Beyond the last leaf is what the last one says */
+	zc_compat_cpuid(0, 0, reg);
+	if (reg[0] < leaf)
+		return 0;
+	zc_compat_cpuid(0x80000000, 0, reg);
+	if (reg[0] >= 0x8000001d) {
+		zc_compat_cpuid(leaf, 0, reg);
+		leaf = reg[0] & 0x1f ? leaf : 0x8000001d;
+	}
+	for (n = 0; n < 16; n++) {
+		zc_compat_cpuid(leaf, n, reg);
+		/* Type: 0 no more, 2 for instructions */
+		if (!(reg[0] & 0x1f))
+			break;
+		if ((reg[0] & 0x1f) == 2 || (reg[0] >> 5 & 7) > level)
+			continue;
+		/* Ways, partitions, bytes of a line, sets; each less one */
+		bytes = max(bytes, ((reg[1] >> 22) + 1ULL) * ((reg[1] >> 12 & 0x3ff) + 1) *
+				   ((reg[1] & 0xfff) + 1) * (reg[2] + 1ULL));
+	}
+	return bytes;
+}
+#else
+static inline u64 zc_compat_cache_bytes(u32 level)
+{
+	return 0;
+}
+#endif
 
 /* ---- SIMD ---- */
 

@@ -55,7 +55,7 @@ static int zc_buffer_add(struct zc_rank *rank, struct zcoll_buf *args, struct zc
 		zc_text_add(why, "unknown flags, or length 0");
 		return -EINVAL;
 	}
-	buf = zc_buf_pin(args->addr, args->len, rank->comm->net, why);
+	buf = zc_buf_pin(args->addr, args->len, rank->comm, why);
 	if (IS_ERR(buf))
 		return PTR_ERR(buf);
 	/* Counted first: once in the table, another thread may take it out */
@@ -308,6 +308,7 @@ static int zc_ioctl_stats(void *priv, void *arg)
 	args->workers = atomic_read(&comm->nworkers);
 	args->__reserved = 0;
 	args->bytes_copied = atomic64_read(&comm->bytes_copied);
+	args->local_pieces = atomic64_read(&comm->local_pieces);
 	zc_mailbox_count(rank, args);
 	return 0;
 }

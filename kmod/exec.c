@@ -16,6 +16,8 @@
  */
 #include <linux/log2.h>
 #include <linux/minmax.h>
+#include <linux/mm.h>
+#include <linux/numa.h>
 #include <linux/sched.h>
 
 #include "compat.h"
@@ -34,6 +36,7 @@
  * @ndst: outputs
  * @dst: their addresses; biased, as all addresses here (place.h)
  * @one: room for one of them
+ * @operands: room for the addresses of the stretch
  * @folded: bytes read by folds until now
  * @copied: bytes written by copies until now
  */
@@ -46,6 +49,7 @@ struct zc_exec {
 	u32 ndst;
 	void **dst;
 	void *one;
+	struct zc_operands *operands;
 	u64 folded;
 	u64 copied;
 };
@@ -91,13 +95,13 @@ static void zc_exec_to_outputs(struct zc_exec *x)
 {
 	switch (x->op->desc.collective) {
 	case ZCOLL_REDUCE:
-		zc_exec_to(x, x->op->dst[x->op->lead]);
+		zc_exec_to(x, x->stretch.dst[x->op->lead]);
 		break;
 	case ZCOLL_REDUCE_SCATTER:
 		zc_exec_to(x, zc_place_output(x->op, &x->stretch));
 		break;
 	default:
-		x->dst = x->op->dst;
+		x->dst = x->stretch.dst;
 		x->ndst = x->comm->layout.nlocal;
 	}
 }
@@ -118,7 +122,7 @@ static void zc_exec_gather(struct zc_exec *x)
 	if (zc_place_alone(x->comm, x->op))
 		zc_exec_copy(x, zc_place_input(x->op, &x->stretch), 0);
 	else
-		zc_exec_fold(x, x->op->partial, x->op->src, x->comm->layout.nlocal);
+		zc_exec_fold(x, x->op->partial, x->stretch.src, x->comm->layout.nlocal);
 }
 
 /*
@@ -132,13 +136,13 @@ static void zc_exec_first(struct zc_exec *x, zc_fold_fn loop, const void *receiv
 	const void *src[ZC_EXEC_INPUTS + 1];
 
 	if (n <= ZC_EXEC_INPUTS && is_power_of_2(n)) {
-		memcpy(src, x->op->src, n * sizeof(*src));
+		memcpy(src, x->stretch.src, n * sizeof(*src));
 		src[n] = received;
 		zc_exec_fold(x, loop, src, n + 1);
 		return;
 	}
 	x->ndst = 1;
-	zc_exec_fold(x, x->op->partial, x->op->src, n);
+	zc_exec_fold(x, x->op->partial, x->stretch.src, n);
 	x->ndst = ndst;
 	src[0] = x->dst[0];
 	src[1] = received;
@@ -210,7 +214,7 @@ static void zc_exec_final(struct zc_exec *x)
 
 	zc_exec_to_outputs(x);
 	if (x->action->row->flags & ZCOLL_STEP_FIRST && zc_exec_reduces(x)) {
-		zc_exec_fold(x, x->op->fold, x->op->src, x->comm->layout.nlocal);
+		zc_exec_fold(x, x->op->fold, x->stretch.src, x->comm->layout.nlocal);
 		return;
 	}
 	src = zc_exec_source(x, x->action->src);
@@ -246,14 +250,23 @@ static void zc_exec_stretch(struct zc_exec *x)
 	}
 }
 
+/* At most @most elements from number @first of the unit on. Return: whether there are any. */
+static bool zc_exec_find(struct zc_exec *x, u64 first, u64 most)
+{
+	if (!zc_place_stretch(x->comm, x->op, x->action, first, most, &x->stretch))
+		return false;
+	if (x->op->in_blocks)
+		zc_place_in_blocks(x->comm, x->op, &x->stretch, x->operands);
+	return true;
+}
+
 /* Elements @first .. @first + @count - 1 of the unit: one SIMD section */
 static void zc_exec_piece(struct zc_exec *x, u64 first, u64 count)
 {
 	u64 end = first + count;
 
 	zc_compat_simd_begin();
-	while (first < end && zc_place_stretch(x->comm, x->op, x->action, first, end - first,
-					       &x->stretch)) {
+	while (first < end && zc_exec_find(x, first, end - first)) {
 		zc_exec_stretch(x);
 		first += x->stretch.count;
 	}
@@ -273,8 +286,10 @@ static void zc_exec_piece(struct zc_exec *x, u64 first, u64 count)
  */
 void zc_exec(struct zc_comm *comm, struct zc_task *task, u64 first, u64 count)
 {
+	struct zc_operands operands;
 	struct zc_exec x = {
 		.comm = comm, .op = task->op, .task = task, .action = &task->action,
+		.operands = &operands,
 	};
 	u64 end = first + count, piece;
 
@@ -288,6 +303,28 @@ void zc_exec(struct zc_comm *comm, struct zc_task *task, u64 first, u64 count)
 		atomic64_add(x.folded, &comm->bytes_folded);
 	if (x.copied)
 		atomic64_add(x.copied, &comm->bytes_copied);
+}
+
+/**
+ * zc_exec_node - where in memory an element goes
+ * @comm: the communicator
+ * @task: FINAL of an operation on one node
+ * @element: number of the element, in the unit
+ *
+ * Return: the NUMA node of the first output for it.
+ */
+int zc_exec_node(struct zc_comm *comm, const struct zc_task *task, u64 element)
+{
+	struct zc_operands operands;
+	struct zc_exec x = {
+		.comm = comm, .op = task->op, .task = task, .action = &task->action,
+		.operands = &operands,
+	};
+
+	if (!zc_exec_find(&x, element, 1))
+		return NUMA_NO_NODE;
+	zc_exec_to_outputs(&x);
+	return page_to_nid(zc_page_at(x.dst[0] + x.stretch.user * x.op->esize));
 }
 
 /**

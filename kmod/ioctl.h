@@ -17,7 +17,7 @@
 #define ZC_OWNER	BIT(0)	/* only for the address space that joined */
 
 /* Room for the largest struct */
-#define ZC_IOCTL_MAX	192
+#define ZC_IOCTL_MAX	256
 
 struct zc_ioctl {
 	unsigned int cmd;

@@ -145,6 +145,7 @@ static void zc_op_open(struct zc_op *op, u64 seq, const struct zc_desc *desc,
 	op->result = 0;
 	op->arrived = 0;
 	op->inplace = 0;
+	op->in_blocks = false;
 	op->desc = *desc;
 	op->deadline = KTIME_MAX;
 	op->plan = plan;
@@ -313,7 +314,7 @@ static void *zc_op_place(struct zc_memory *memory, const struct zc_buf *buf, u32
 		memory->region = buf ? buf->region : NULL;
 		memory->offset = buf ? offset_in_page(buf->addr) + offset : 0;
 	}
-	return buf ? zc_buf_kaddr(buf, offset) : NULL;
+	return buf ? zc_buf_flat(buf, offset) : NULL;
 }
 
 /* Put a call into its operation's row. Return: all local ranks have called. */
@@ -345,6 +346,7 @@ static bool zc_op_enter(struct zc_rank *rank, struct zc_call *call, struct zc_op
 	op->src[i] = zc_op_place(op->in ? &op->in[i] : NULL, sub->send, cmd->send_buf, cmd->send);
 	op->dst[i] = zc_op_place(op->out ? &op->out[i] : NULL, sub->recv, cmd->recv_buf,
 				 cmd->recv);
+	op->in_blocks |= (sub->send && !op->src[i]) || (sub->recv && !op->dst[i]);
 	op->inplace += call->inplace;
 	zc_op_set_deadline(rank, op, cmd->deadline_ns ?: rank->deadline_ns);
 	return ++op->arrived == comm->layout.nlocal;

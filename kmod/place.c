@@ -107,13 +107,62 @@ bool zc_place_stretch(const struct zc_comm *comm, const struct zc_op *op,
 	*stretch = (struct zc_stretch) {
 		.first = piece->first + skip, .user = piece->first + skip, .at = at,
 		.count = min(most, piece->count - skip), .within = piece->first + skip,
-		.local = op->lead,
+		.local = op->lead, .src = op->src, .dst = op->dst,
 	};
 	if (zc_place_blocks(op) && zc_place_by_block(comm, op, action->row))
 		zc_stretch_block(comm, op, stretch);
 	if (op->places && op->places->by_segment)
 		zc_stretch_segment(op, stretch);
 	return true;
+}
+
+/*
+ * A buffer of which a stretch uses the elements from number @at on: end the stretch where the block
+ * does. Elements do not lie across blocks: zc_call_prepare(). Return: as zc_stretch.src.
+ */
+static void *zc_stretch_in_block(const struct zc_op *op, const struct zc_buf *buf, u32 handle,
+				 u64 where, u64 at, struct zc_stretch *stretch)
+{
+	u64 offset = zc_call_offset(buf, handle, where) + at * op->esize, bytes;
+	void *address = zc_buf_in_block(buf, offset, &bytes);
+
+	stretch->count = min(stretch->count, bytes / op->esize);
+	return (void *)((uintptr_t)address - at * op->esize);
+}
+
+/**
+ * zc_place_in_blocks - end a stretch where a block of a buffer does
+ * @comm: the communicator, with one node and at most ZC_BLOCK_RANKS ranks
+ * @op: RUNNING operation with buffers whose views are in blocks
+ * @stretch: elements
+ * @operands: gets their addresses
+ */
+void zc_place_in_blocks(const struct zc_comm *comm, const struct zc_op *op,
+			struct zc_stretch *stretch, struct zc_operands *operands)
+{
+	bool gathers = op->desc.collective == ZCOLL_ALLGATHER, scatters = zc_place_scattered(op);
+	u32 i;
+
+	for (i = 0; i < comm->layout.nlocal; i++) {
+		const struct zc_sub *sub = zc_rank_sub(comm->ranks[i], op->seq);
+		const struct zcoll_cmd *cmd = &sub->cmd;
+
+		operands->src[i] = op->src[i];
+		operands->dst[i] = op->dst[i];
+		/* Of buffers with a block each, one is used */
+		if (sub->send && !op->src[i] && (!gathers || i == stretch->local))
+			operands->src[i] =
+				zc_stretch_in_block(op, sub->send, cmd->send_buf, cmd->send,
+						    gathers ? stretch->within : stretch->user,
+						    stretch);
+		if (sub->recv && !op->dst[i] && (!scatters || i == stretch->local))
+			operands->dst[i] =
+				zc_stretch_in_block(op, sub->recv, cmd->recv_buf, cmd->recv,
+						    scatters ? stretch->within : stretch->user,
+						    stretch);
+	}
+	stretch->src = operands->src;
+	stretch->dst = operands->dst;
 }
 
 /* ---- addresses ---- */
@@ -129,14 +178,14 @@ static void *zc_place_shift(const struct zc_op *op, const void *address, u64 ele
 const void *zc_place_input(const struct zc_op *op, const struct zc_stretch *stretch)
 {
 	if (op->desc.collective == ZCOLL_ALLGATHER)
-		return zc_place_shift(op, op->src[stretch->local], stretch->within, stretch);
-	return op->src[op->lead];
+		return zc_place_shift(op, stretch->src[stretch->local], stretch->within, stretch);
+	return stretch->src[op->lead];
 }
 
 /* The output of the rank whose block it is */
 void *zc_place_output(const struct zc_op *op, const struct zc_stretch *stretch)
 {
-	return zc_place_shift(op, op->dst[stretch->local], stretch->within, stretch);
+	return zc_place_shift(op, stretch->dst[stretch->local], stretch->within, stretch);
 }
 
 /* Is there one input of an element at most, which need not be folded with others? */
@@ -172,7 +221,7 @@ void *zc_place_at(const struct zc_comm *comm, const struct zc_op *op, u32 index,
 	if (index != ZC_NONE || !op->outputs)
 		return zc_place_shift(op, op->room->base + zc_place_in_room(op, index, stretch),
 				      0, stretch);
-	return zc_place_scattered(op) ? zc_place_output(op, stretch) : op->dst[op->lead];
+	return zc_place_scattered(op) ? zc_place_output(op, stretch) : stretch->dst[op->lead];
 }
 
 /* Does DATA stand for the input? */
@@ -236,7 +285,7 @@ const void *zc_place_received(const struct zc_op *op, const struct zc_task *task
 	else if (zc_place_scattered(op))
 		at = op->places->landing + action->offset * op->esize;
 	else
-		return op->dst[op->lead];
+		return stretch->dst[op->lead];
 	return zc_place_shift(op, op->room->base + at, stretch->at, stretch);
 }
 
@@ -417,7 +466,7 @@ void *zc_place_copy_out(struct zc_comm *comm, const struct zc_op *op,
 		if (folds) {
 			dst = zc_place_shift(op, to, 0, &stretch);
 			zc_compat_simd_begin();
-			op->partial(&dst, op->src, 1, comm->layout.nlocal, 1, stretch.user,
+			op->partial(&dst, stretch.src, 1, comm->layout.nlocal, 1, stretch.user,
 				    stretch.count, false);
 			zc_compat_simd_end();
 			folded += bytes * comm->layout.nlocal;

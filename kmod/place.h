@@ -17,7 +17,9 @@
  *               directly by others: in kernel memory
  *   staging     a folded input on its way out that has no other place
  *
- * A *stretch* is a row of elements of a unit that are in one piece in each of these places.
+ * A *stretch* is a row of elements of a unit that are in one piece in each of these places. On
+ * one node, where views of buffers may be in blocks (buf.c), it ends where a block of a buffer that
+ * is used does.
  */
 #ifndef ZCOLL_PLACE_H
 #define ZCOLL_PLACE_H
@@ -81,6 +83,8 @@ static inline bool zc_place_scattered(const struct zc_op *op)
  * @inside: of the first one in its segment, where a place in kernel memory is used
  * @segment: that segment
  * @local: local index of the rank whose block it is, or zc_op.lead
+ * @src: kernel addresses of element 0 of the inputs, by local index, good for the stretch
+ * @dst: likewise of the outputs
  */
 struct zc_stretch {
 	u64 first;
@@ -91,11 +95,21 @@ struct zc_stretch {
 	u64 inside;
 	u32 segment;
 	u32 local;
+	const void **src;
+	void **dst;
+};
+
+/* Room for zc_stretch.src and .dst, where they differ from stretch to stretch */
+struct zc_operands {
+	const void *src[ZC_BLOCK_RANKS];
+	void *dst[ZC_BLOCK_RANKS];
 };
 
 bool zc_place_stretch(const struct zc_comm *comm, const struct zc_op *op,
 		      const struct zc_action *action, u64 at, u64 most,
 		      struct zc_stretch *stretch);
+void zc_place_in_blocks(const struct zc_comm *comm, const struct zc_op *op,
+			struct zc_stretch *stretch, struct zc_operands *operands);
 
 /*
  * Addresses of a stretch. The first element of the stretch is element number

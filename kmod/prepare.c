@@ -17,18 +17,38 @@
 
 #include "place.h"
 
-static ulong stream_bytes = SZ_32M;
+static ulong stream_bytes;
 module_param(stream_bytes, ulong, 0644);
-MODULE_PARM_DESC(stream_bytes, "operations that read and write more than this many bytes in all, on one node and out of place, write past the caches");
+MODULE_PARM_DESC(stream_bytes, "operations that read and write more than this many bytes in all, on one node and out of place, write past the caches; 0: the size of the largest cache");
 
-/* Bytes of all inputs and outputs in a chunk */
-#define ZC_CHUNK_BYTES SZ_256K
+static ulong chunk_bytes;
+module_param(chunk_bytes, ulong, 0644);
+MODULE_PARM_DESC(chunk_bytes, "bytes of all inputs and outputs that a thread takes on at a time; 0: up to half of the L2 cache");
+
+/* Below this it takes longer to call another thread than to do it */
+#define ZC_CHUNK_LEAST SZ_256K
+/* Whatever is asked for: how long a failure waits for who carries one out */
+#define ZC_CHUNK_MOST SZ_1G
 
 /* The node that has the root; 0 where there is none */
 u32 zc_place_root(const struct zc_comm *comm, const struct zc_op *op)
 {
 	return comm->layout.map && zc_collective_rooted(op->desc.collective) ?
 	       comm->layout.map[op->desc.root] : 0;
+}
+
+/*
+ * Bytes of a chunk: half of a CPU's own cache, so that taking it and getting into its stride cost
+ * little; but not so many that a rank's thread finds less than two chunks. With several nodes a
+ * unit is a slice, and small.
+ */
+static u64 zc_place_chunk_bytes(const struct zc_comm *comm, const struct zc_op *op)
+{
+	u64 most = comm->net ? 0 : zc_isa_own_cache() / 2;
+	u64 share = op->elements * op->width / (2 * max(comm->layout.nlocal, 1U));
+
+	return min_t(u64, READ_ONCE(chunk_bytes), ZC_CHUNK_MOST) ?:
+	       max_t(u64, min(share, most), ZC_CHUNK_LEAST);
 }
 
 /* The loops, and how many elements one run of them takes */
@@ -39,7 +59,7 @@ static void zc_place_loops(const struct zc_comm *comm, struct zc_op *op)
 			  op->desc.collective == ZCOLL_REDUCE_SCATTER;
 	u32 nlocal = comm->layout.nlocal;
 	u32 inputs = reduces ? nlocal : 1, outputs = one_output ? 1 : nlocal;
-	u64 bytes;
+	u64 bytes, stream;
 
 	op->copy = zc_isa_fold(ZCOLL_UINT8, ZCOLL_SUM);
 	op->fold = reduces ? zc_isa_fold(op->desc.dtype, op->desc.op) : NULL;
@@ -52,9 +72,10 @@ static void zc_place_loops(const struct zc_comm *comm, struct zc_op *op)
 	bytes = ZC_SECTION_BYTES / op->width * op->esize;
 	/* Whole cache lines, so that pieces of aligned buffers share none */
 	op->piece = max(round_down(bytes, bytes >= 64 ? 64 : 8) / op->esize, 1ULL);
-	op->chunk = op->piece * max(ZC_CHUNK_BYTES / (op->piece * op->width), 1ULL);
-	op->stream = !comm->net && !op->inplace &&
-		     op->elements > READ_ONCE(stream_bytes) / op->width;
+	bytes = zc_place_chunk_bytes(comm, op);
+	op->chunk = op->piece * max(bytes / (op->piece * op->width), 1ULL);
+	stream = READ_ONCE(stream_bytes) ?: zc_isa_last_cache();
+	op->stream = !comm->net && !op->inplace && op->elements > stream / op->width;
 }
 
 /* Numbers of an operation on any node, also on one node alone */

@@ -6,12 +6,21 @@
  * carries it out (work.c), and ends when all its chunks are done (zc_task_end()): then the
  * engine is told, or what it has put together is sent. Its operation stays until then.
  *
+ * A task is a row of chunks. On a machine with several NUMA nodes the row is cut into parts, and
+ * who looks for a chunk begins with the parts whose output is on the node of its CPU; else there
+ * is one part. Each part has a cursor: chunks are taken with an atomic increment. Which chunk is
+ * done by whom does not change a result.
+ *
  * All tasks of a communicator are made with it. While none is free the engine is not asked
  * for more work (run.c), so beginning one does not fail.
  */
+#include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
+#include <linux/nodemask.h>
+#include <linux/numa.h>
 #include <linux/slab.h>
+#include <linux/topology.h>
 
 #include "net/net.h"
 #include "place.h"
@@ -57,6 +66,32 @@ void zc_tasks_free(struct zc_comm *comm)
 	kvfree(comm->task_room);
 }
 
+/* Are there parts? With several nodes units are a slice each, and most of them small. */
+static bool zc_task_has_parts(const struct zc_comm *comm, const struct zc_task *task)
+{
+	return num_online_nodes() > 1 && !comm->net && task->action.type == ZC_DO_FINAL;
+}
+
+static void zc_task_divide(struct zc_comm *comm, struct zc_task *task)
+{
+	u64 first = 0;
+	u32 i;
+
+	task->nparts = 1;
+	if (zc_task_has_parts(comm, task))
+		task->nparts = clamp(task->nchunks, 1ULL, (u64)ZC_PARTS);
+	for (i = 0; i < task->nparts; i++) {
+		struct zc_part *part = &task->parts[i];
+
+		atomic64_set(&part->next, first);
+		part->node = NUMA_NO_NODE;
+		if (task->nparts > 1)
+			part->node = zc_exec_node(comm, task, first * task->op->chunk);
+		first = task->nchunks * (i + 1) / task->nparts;
+		part->end = first;
+	}
+}
+
 /**
  * zc_task_begin - make a task of an action
  * @comm: the communicator, locked; it has a free task
@@ -79,9 +114,60 @@ struct zc_task *zc_task_begin(struct zc_comm *comm, const struct zc_action *acti
 	task->elements = 0;
 	for (i = 0; i < action->npieces; i++)
 		task->elements += action->piece[i].count;
-	task->nchunks = DIV_ROUND_UP_ULL(task->elements, task->op->chunk);
-	atomic64_set(&task->next, 0);
+	task->nchunks = DIV64_U64_ROUND_UP(task->elements, task->op->chunk);
+	zc_task_divide(comm, task);
 	return task;
+}
+
+static u64 zc_part_take(struct zc_part *part)
+{
+	u64 chunk;
+
+	/* Parts that are used up are looked at again and again */
+	if (atomic64_read(&part->next) >= part->end)
+		return ZC_NO_CHUNK;
+	chunk = atomic64_fetch_inc(&part->next);
+	return chunk < part->end ? chunk : ZC_NO_CHUNK;
+}
+
+/**
+ * zc_task_take - take a chunk to carry it out
+ * @task: a task that the caller holds
+ * @local: set to whether its output is on the node of this CPU, where that matters
+ *
+ * Return: its number, or ZC_NO_CHUNK: there are none left.
+ */
+u64 zc_task_take(struct zc_task *task, bool *local)
+{
+	int pass, node = numa_node_id();
+	struct zc_part *part;
+	u64 chunk;
+
+	for (pass = 0; pass < 2; pass++) {
+		*local = !pass;
+		for (part = task->parts; part < task->parts + task->nparts; part++) {
+			bool near = part->node == node;
+
+			if (near != *local)
+				continue;
+			chunk = zc_part_take(part);
+			if (chunk != ZC_NO_CHUNK)
+				return chunk;
+		}
+	}
+	return ZC_NO_CHUNK;
+}
+
+/* Chunks of a task that nobody has taken */
+u64 zc_task_left(const struct zc_task *task)
+{
+	u64 left = 0;
+	u32 i;
+
+	for (i = 0; i < task->nparts; i++)
+		left += task->parts[i].end -
+			min_t(u64, atomic64_read(&task->parts[i].next), task->parts[i].end);
+	return left;
 }
 
 /* Holders may come. Under zc_comm.lock. */

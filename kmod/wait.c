@@ -99,7 +99,7 @@ static void zc_waiter_spin(struct zc_comm *comm, const struct zc_waiter *waiter)
 	u64 until = local_clock() + (u64)READ_ONCE(spin_us) * NSEC_PER_USEC;
 
 	while (!zc_waiter_ready(comm, waiter) && single_task_running() && !need_resched() &&
-	       !signal_pending(current) && local_clock() < until) {
+	       !signal_pending(current) && local_clock() < until && !zc_waiter_late(waiter)) {
 		if (comm->net)
 			zc_net_poll(comm->net);
 		cpu_relax();

@@ -2,10 +2,10 @@
 /*
  * Who does the work.
  *
- * A task (task.c) is a row of chunks and a cursor. Holders take chunks with an atomic
- * increment until there are none left; the last holder out ends the task, and does what
- * the engine wants then (run.c). Holders are the communicator's kernel workers and callers
- * that wait in the kernel; a user thread that is stopped or computes is never needed.
+ * A task (task.c) is a row of chunks. Holders take chunks until there are none left; the last
+ * holder out ends the task, and does what the engine wants then (run.c). Holders are the
+ * communicator's kernel workers and callers that wait in the kernel; a user thread that is stopped
+ * or computes is never needed.
  *
  * Workers: at most one per local rank, and no more than there are CPUs the ranks
  * may use. Each is made by the rank that joins, takes over its allowed CPUs and its
@@ -43,7 +43,7 @@ struct zc_task *zc_work_get(struct zc_comm *comm)
 		/* Then fail_work, or the last holder, ends them all */
 		if (comm->error)
 			break;
-		if (atomic64_read(&task->next) < task->nchunks) {
+		if (zc_task_left(task)) {
 			task->holders++;
 			found = task;
 			break;
@@ -65,18 +65,22 @@ struct zc_task *zc_work_get(struct zc_comm *comm)
 void zc_work_run(struct zc_comm *comm, struct zc_task *task, const struct zc_waiter *waiter)
 {
 	bool worker = current->flags & PF_KTHREAD;
-	u64 chunk = task->op->chunk, done = 0, at;
+	u64 chunk, first, done = 0, near = 0;
+	bool local;
 
 	while (!READ_ONCE(comm->error) &&
 	       !(waiter ? zc_waiter_stop(waiter) : fatal_signal_pending(current))) {
-		at = atomic64_fetch_inc(&task->next);
-		if (at >= task->nchunks)
+		chunk = zc_task_take(task, &local);
+		if (chunk == ZC_NO_CHUNK)
 			break;
-		at *= chunk;
-		zc_exec(comm, task, at, min(chunk, task->elements - at));
+		first = chunk * task->op->chunk;
+		zc_exec(comm, task, first, min(task->op->chunk, task->elements - first));
 		done++;
+		near += local;
 	}
 	atomic64_add(done, worker ? &comm->work_pieces : &comm->help_pieces);
+	if (near)
+		atomic64_add(near, &comm->local_pieces);
 }
 
 /**
@@ -89,10 +93,10 @@ void zc_work_run(struct zc_comm *comm, struct zc_task *task, const struct zc_wai
  */
 void zc_work_put(struct zc_comm *comm, struct zc_task *task)
 {
-	u64 left;
+	u64 left, wanted;
 
 	spin_lock(&comm->lock);
-	left = task->nchunks - min_t(u64, atomic64_read(&task->next), task->nchunks);
+	left = zc_task_left(task);
 	if (!left || comm->error)
 		zc_task_unqueue(comm, task);
 	if (!--task->holders && (!left || comm->error)) {
@@ -100,9 +104,11 @@ void zc_work_put(struct zc_comm *comm, struct zc_task *task)
 		zc_run(comm, ZC_NO_SEQ, false);
 		return;
 	}
+	/* In this one's place; or in that of all that should have been there */
+	wanted = task->holders ? 1 : max(comm->layout.nlocal, 1U);
 	spin_unlock(&comm->lock);
 	if (left)
-		wake_up_nr(&comm->workq, min_t(u64, left, max(comm->layout.nlocal, 1U)));
+		wake_up_nr(&comm->workq, min(left, wanted));
 }
 
 /**

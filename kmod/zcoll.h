@@ -39,9 +39,9 @@
  *   neither the submission nor the endpoint after that.
  *
  * Locking order: zc_comms_lock -> zc_net.poll_lock -> zc_net.region_lock -> the fabric's own ->
- * zc_comm.lock. Under io_uring's own lock (issue and cancel of commands) all but the first may be
- * taken, poll_lock by trylock only. Nobody who holds one of them waits for a ring. All are taken in
- * process context only.
+ * zc_comm.lock. Those of caches come after all of them: cache.c. Under io_uring's own lock (issue
+ * and cancel of commands) all but the first may be taken, poll_lock by trylock only. Nobody who
+ * holds one of them waits for a ring. All are taken in process context only.
  */
 #ifndef ZCOLL_KMOD_H
 #define ZCOLL_KMOD_H
@@ -105,16 +105,25 @@ int zc_text_to_user(const char *text, u64 addr, u32 len);
 
 /* ---- buf.c: pinned memory ---- */
 
+/* A block: user addresses that a huge page maps */
+#define ZC_BLOCK_SHIFT	21
+#define ZC_BLOCK_BYTES	BIT_ULL(ZC_BLOCK_SHIFT)
+
+/* Ranks of a node whose buffers may have views in blocks */
+#define ZC_BLOCK_RANKS	16
+
 /**
- * struct zc_buf - a pinned range of user memory, with a flat kernel view
+ * struct zc_buf - a pinned range of user memory, with a kernel view
  * @ref: handle and submissions in flight
  * @mm: the address space charged, held with mmgrab()
  * @addr: user address
  * @len: bytes
  * @npages: pages pinned, and charged if @charged
  * @charged: counted in mm->pinned_vm
- * @base: kernel address of the first page
- * @vmapped: @base is a mapping of our own, not the direct map
+ * @base: kernel address of the first page of a flat view; NULL: there is none yet
+ * @blocks: NULL, or for each block that the buffer touches the kernel address of its first
+ *	byte, even if that is before the buffer
+ * @vmapped: when it was pinned, the view needed a mapping of our own beside the direct map
  * @region: for the network, NULL: not needed. Made before others see the buffer
  */
 struct zc_buf {
@@ -126,15 +135,36 @@ struct zc_buf {
 	bool charged;
 	bool vmapped;
 	void *base;
+	void **blocks;
 	struct zc_region *region;
 };
 
-struct zc_buf *zc_buf_pin(u64 addr, u64 len, struct zc_net *net, struct zc_text *why);
+struct zc_buf *zc_buf_pin(u64 addr, u64 len, const struct zc_comm *comm, struct zc_text *why);
+int zc_buf_flatten(struct zc_buf *buf, struct zc_text *why);
 void zc_buf_put(struct zc_buf *buf);
 
-static inline void *zc_buf_kaddr(const struct zc_buf *buf, u64 offset)
+/* The page at a kernel address of pinned memory */
+static inline struct page *zc_page_at(const void *address)
 {
-	return buf->base + offset_in_page(buf->addr) + offset;
+	return is_vmalloc_addr(address) ? vmalloc_to_page(address) : virt_to_page(address);
+}
+
+/* Where a byte of the flat view is, NULL: there is none */
+static inline void *zc_buf_flat(const struct zc_buf *buf, u64 offset)
+{
+	void *base = READ_ONCE(buf->base);
+
+	return base ? base + offset_in_page(buf->addr) + offset : NULL;
+}
+
+/* Where a byte of the view in blocks is; @bytes of its block follow */
+static inline void *zc_buf_in_block(const struct zc_buf *buf, u64 offset, u64 *bytes)
+{
+	u64 address = buf->addr + offset, within = address & (ZC_BLOCK_BYTES - 1);
+	u64 block = (address >> ZC_BLOCK_SHIFT) - (buf->addr >> ZC_BLOCK_SHIFT);
+
+	*bytes = ZC_BLOCK_BYTES - within;
+	return buf->blocks[block] + within;
 }
 
 /* ---- cache.c: ranges that are kept pinned between calls ---- */
@@ -163,25 +193,28 @@ struct zc_cache_counts {
  * @kept: what was used last first
  * @nkept: their number
  * @stale: taken out, to be freed
+ * @stale_pages: pages of these, until they are given back
  * @work: frees these
  * @closed: nothing is kept any more
  * @counts: counters
  * @link: in the list of all caches
  */
 struct zc_cache {
-	spinlock_t lock;
+	spinlock_t lock; /* all but @mm and @link */
 	struct mm_struct *mm;
 	struct rb_root_cached tree;
 	struct list_head kept;
 	u32 nkept;
 	struct list_head stale;
+	u64 stale_pages;
 	struct work_struct work;
 	bool closed;
 	struct zc_cache_counts counts;
 	struct list_head link;
 };
 
-struct zc_buf *zc_cache_pin(struct zc_rank *rank, u64 addr, u64 len, struct zc_text *why);
+struct zc_buf *zc_cache_pin(struct zc_rank *rank, u64 addr, u64 len, bool exact,
+			    struct zc_text *why);
 bool zc_caches_shrink(const struct mm_struct *mm);
 void zc_cache_count(struct zc_cache *cache, struct zc_cache_counts *counts);
 void zc_caches_count(struct zc_cache_counts *sum);
@@ -284,8 +317,9 @@ enum zc_op_state {
  * @width: bytes that are read and written for each element, in all buffers together
  * @chunk: elements of a chunk, the unit of a task's cursor
  * @piece: elements of a piece, the unit of a SIMD section
- * @src: kernel addresses of the inputs, by local index; NULL: it has none
+ * @src: kernel addresses of the inputs, by local index; NULL: it has none, or not a flat one
  * @dst: kernel addresses of the outputs, likewise
+ * @in_blocks: some of them have not a flat one
  * @in: regions and offsets of the inputs, by local index, with several nodes
  * @out: likewise of the outputs
  * @room: kernel memory for slots, accumulation, scratch places and staging, or NULL
@@ -302,6 +336,7 @@ struct zc_op {
 	s32 result;
 	u32 arrived;
 	u32 inplace;
+	bool in_blocks;
 	bool stream;
 	struct zc_desc desc;
 	bool heard;
@@ -375,6 +410,7 @@ struct zc_call {
 	struct zc_desc desc;	/* its collective is set first, the rest from @cmd */
 	struct zcoll_cmd cmd;
 	bool inplace;
+	bool exact;		/* no more memory than it names is to be pinned */
 	u64 send_bytes;
 	u64 recv_bytes;
 	struct zc_plan *plan;
@@ -409,6 +445,22 @@ void zc_run_check(struct zc_comm *comm);
 
 /* ---- task.c: units that are carried out here ---- */
 
+/* Parts of a task at most: enough to tell where in memory its outputs are */
+#define ZC_PARTS 8
+#define ZC_NO_CHUNK U64_MAX
+
+/**
+ * struct zc_part - a row of chunks of a task
+ * @next: cursor: the next chunk to take
+ * @end: the first chunk that is not of this part
+ * @node: NUMA node that the output of its first chunk is on; NUMA_NO_NODE: it does not matter
+ */
+struct zc_part {
+	atomic64_t next;
+	u64 end;
+	int node;
+};
+
 /**
  * struct zc_task - a unit that is to be carried out
  * @link: in zc_comm.tasks while there are chunks nobody has taken, or in .free_tasks
@@ -417,11 +469,12 @@ void zc_run_check(struct zc_comm *comm);
  * @box: the message it folds or delivers, where units go in messages; else NULL
  * @elements: elements of the unit
  * @nchunks: chunks
- * @next: cursor: the next chunk to take
+ * @parts: rows of chunks, each with a cursor
+ * @nparts: their number
  * @holders: threads that carry out chunks of it now
  * @queued: in zc_comm.tasks
  *
- * Under zc_comm.lock, but @next (atomic) and what is constant while there are holders.
+ * Under zc_comm.lock, but cursors (atomic) and what is constant while there are holders.
  */
 struct zc_task {
 	struct list_head link;
@@ -430,7 +483,8 @@ struct zc_task {
 	struct zc_inbox *box;
 	u64 elements;
 	u64 nchunks;
-	atomic64_t next;
+	struct zc_part parts[ZC_PARTS];
+	u32 nparts;
 	u32 holders;
 	bool queued;
 };
@@ -439,6 +493,8 @@ size_t zc_tasks_size(const struct zc_comm *comm);
 int zc_tasks_init(struct zc_comm *comm);
 void zc_tasks_free(struct zc_comm *comm);
 struct zc_task *zc_task_begin(struct zc_comm *comm, const struct zc_action *action);
+u64 zc_task_take(struct zc_task *task, bool *local);
+u64 zc_task_left(const struct zc_task *task);
 void zc_task_queue(struct zc_comm *comm, struct zc_task *task);
 void zc_task_unqueue(struct zc_comm *comm, struct zc_task *task);
 void zc_task_end(struct zc_comm *comm, struct zc_task *task);
@@ -654,6 +710,7 @@ u32 zc_layout_local(const struct zc_layout *layout, u32 rank);
  * @bytes_copied: likewise
  * @work_pieces: likewise
  * @help_pieces: likewise
+ * @local_pieces: likewise
  */
 struct zc_comm {
 	struct list_head link;
@@ -706,6 +763,7 @@ struct zc_comm {
 	atomic64_t bytes_copied;
 	atomic64_t work_pieces;
 	atomic64_t help_pieces;
+	atomic64_t local_pieces;
 };
 
 /**
@@ -765,6 +823,7 @@ static inline void zc_rejects_forget(struct zc_rank *rank, u64 seq)
 /* ---- exec.c: carrying out ---- */
 
 void zc_exec(struct zc_comm *comm, struct zc_task *task, u64 first, u64 count);
+int zc_exec_node(struct zc_comm *comm, const struct zc_task *task, u64 element);
 bool zc_exec_is_void(struct zc_comm *comm, const struct zc_action *action);
 
 /* ---- work.c: who does it ---- */
@@ -782,11 +841,13 @@ void zc_watch_fn(struct work_struct *work);
 void zc_watch_arm(struct zc_comm *comm, ktime_t at);
 void zc_watch_ring(struct zc_comm *comm);
 
-/* ---- isa.c: loops for this CPU ---- */
+/* ---- isa.c: loops and caches of this CPU ---- */
 
 int zc_isa_init(void);
 const char *zc_isa_name(void);
 zc_fold_fn zc_isa_fold(u32 dtype, u32 op);
+u64 zc_isa_own_cache(void);
+u64 zc_isa_last_cache(void);
 
 /* ---- uring.c: io_uring commands ---- */
 

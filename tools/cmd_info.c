@@ -62,7 +62,8 @@ static void print_cache(const struct zcoll_info *info)
 	uint64_t calls = info->cache_hits + info->cache_misses;
 
 	print_number("  kept pinned", info->cache_pages, " pages, for calls to come");
-	printf("%-18s %" PRIu64 " of %" PRIu64, "  found pinned", info->cache_hits, calls);
+	printf("%-18s %" PRIu64 " of %" PRIu64, "  found pinned", (uint64_t)info->cache_hits,
+	       calls);
 	if (calls)
 		printf(" (%.1f %%)", 100.0 * info->cache_hits / calls);
 	puts(" ranges that were not registered");

@@ -9,7 +9,9 @@
  * anything has no key. Posts that name a region wait at it while it is being exposed.
  *
  * Regions of the kernel are a power of two of pages, and kept for the next operation with
- * mapping and keys. Those of buffers go with them: peers are told to FORGET the keys.
+ * mapping and keys. Those of buffers go with them: peers are told to FORGET the keys. Buffers of
+ * memory that was not registered may be kept (cache.c), and so do their keys stay good between
+ * operations, as those of registered memory do.
  *
  * What peers tell of their regions is kept in a table for each, all of them of bounded size, and
  * each write is checked against it: a write beyond what was told is not even tried.
@@ -180,7 +182,8 @@ void zc_region_destroy(struct zc_region *region)
 	net = region->net;
 	spin_lock(&net->comm->lock);
 	zc_region_drop_posts(region);
-	if (zc_net_sends(net))
+	/* Who has left is not listened to, and its keys are of no use */
+	if (zc_net_sends(net) && !net->left)
 		zc_region_forget(region);
 	spin_unlock(&net->comm->lock);
 	/*

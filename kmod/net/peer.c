@@ -524,7 +524,7 @@ void zc_in_up(struct zc_in *in)
 	in->up = true;
 	zc_peer_answered(in->peer);
 	/* Those that came before have been told when this node left */
-	if (net->left && !net->closing && !zc_engine_error(net->comm->engine))
+	if (net->left && !net->closing)
 		zc_net_bye(net, in->peer);
 	spin_unlock(&net->comm->lock);
 }

@@ -64,9 +64,7 @@ static struct zc_rdma *zc_region_rdma(const struct zc_region *region)
 
 static struct page *zc_region_page(const struct zc_region *region, unsigned long i)
 {
-	void *address = region->base + i * PAGE_SIZE;
-
-	return is_vmalloc_addr(address) ? vmalloc_to_page(address) : virt_to_page(address);
+	return zc_page_at(region->base + i * PAGE_SIZE);
 }
 
 /*

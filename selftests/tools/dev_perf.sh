@@ -153,6 +153,24 @@ d = json.load(open("out"))
 print(d["abi_version"], len(d["types"]), len(d["ops"]), d["limits"]["window"] >= 1)')"
 }
 
+# Calls on memory that is not registered pin it once, and nothing stays when the ranks have ended
+info_cache() {
+	run "$zcoll" info --json
+	mv out before
+	ZCOLL_MAILBOX=0 run "$zcoll" perf -g 2 --unregistered -b 64K -e 64K -n 20
+	right || return 1
+	run "$zcoll" info --json
+	is "True True True 0" "$(python3 -c '
+import json
+a, b = (json.load(open(name))["cache"] for name in ("before", "out"))
+hits, misses = b["hits"] - a["hits"], b["misses"] - a["misses"]
+print(hits > 40, 0 < misses < hits, b["pin_ns"] > a["pin_ns"], b["pages"])')" || return 1
+	run "$zcoll" info
+	grep -qE '^  kept pinned +0 pages' out && grep -qE '^  given up +[0-9]+ ranges' out &&
+		grep -qE '^  found pinned +[1-9][0-9]* of [1-9][0-9]* \([0-9.]+ %\) ranges' out &&
+		grep -qE '^  to pin one took +[1-9][0-9]* ns' out
+}
+
 nothing_stays() {
 	run "$zcoll" info --json
 	is "0 0 0" "$(python3 -c '
@@ -194,5 +212,6 @@ t "--overlap sees wrong elements" overlap_wrong_is_seen
 t "progress is shown on a terminal" progress
 t "info tells what the module can do" info_says
 t "info --json is JSON" info_json
+t "info tells how often memory was pinned still" info_cache
 t "nothing stays behind" nothing_stays
 tap_end

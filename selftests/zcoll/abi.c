@@ -8,7 +8,8 @@
 #include "abi.h"
 
 FIELD(info_size_0, CALL_INFO, zcoll_info, size, 0, EINVAL);
-FIELD(info_size_short, CALL_INFO, zcoll_info, size, sizeof(struct zcoll_info) - 1, EINVAL);
+FIELD(info_size_short, CALL_INFO, zcoll_info, size,
+      offsetof(struct zcoll_info, cache_hits) - 1, EINVAL);
 
 FIELD(join_size_0, CALL_JOIN, zcoll_join, size, 0, EINVAL);
 FIELD(join_size_short, CALL_JOIN, zcoll_join, size, offsetof(struct zcoll_join, nodes) - 1, EINVAL);
@@ -291,7 +292,7 @@ FIXTURE_TEARDOWN(abi)
 
 TEST_F(abi, structs_have_the_published_sizes)
 {
-	EXPECT_EQ(112, sizeof(struct zcoll_info));
+	EXPECT_EQ(152, sizeof(struct zcoll_info));
 	EXPECT_EQ(88, sizeof(struct zcoll_join));
 	EXPECT_EQ(24, sizeof(struct zcoll_address));
 	EXPECT_EQ(32, sizeof(struct zcoll_peers));
@@ -303,7 +304,7 @@ TEST_F(abi, structs_have_the_published_sizes)
 	EXPECT_EQ(72, sizeof(struct zcoll_status));
 	EXPECT_EQ(16, sizeof(struct zcoll_seq));
 	EXPECT_EQ(8, sizeof(struct zcoll_flags));
-	EXPECT_EQ(160, sizeof(struct zcoll_stats));
+	EXPECT_EQ(200, sizeof(struct zcoll_stats));
 	EXPECT_EQ(32, sizeof(struct zcoll_park));
 	EXPECT_EQ(16, sizeof(struct zcoll_verdict));
 	EXPECT_EQ(208, sizeof(struct zcoll_mailbox));
@@ -390,6 +391,20 @@ TEST_F(abi, info_counts_operations)
 	ASSERT_EQ(0, zt_info(self->s.zt.dev, &after));
 	EXPECT_EQ(before.ops_done + 1, after.ops_done);
 	EXPECT_EQ(before.ops_failed, after.ops_failed);
+}
+
+/* A program that does not know the newer fields gets the older ones, and nothing behind them */
+TEST_F(abi, info_of_an_older_program)
+{
+	size_t size = offsetof(struct zcoll_info, cache_hits);
+	union arg arg, same;
+
+	memset(&arg, 0xa5, sizeof(arg));
+	same = arg;
+	arg.size = size;
+	ASSERT_EQ(0, do_call(&self->s, CALL_INFO, &arg));
+	EXPECT_EQ(ZCOLL_ABI_VERSION, arg.info.abi_version);
+	EXPECT_EQ(0, memcmp(arg.byte + size, same.byte + size, sizeof(arg) - size));
 }
 
 /* Kernel memory of a communicator: 64 KiB, and 8 KiB for each rank */
@@ -479,6 +494,10 @@ TEST_F(abi, stats_count)
 	EXPECT_EQ(0, st.ops_failed);
 	EXPECT_EQ(BYTES, st.bytes_folded);
 	EXPECT_EQ(1, st.call_pins);
+	EXPECT_EQ(0, st.cache_hits);
+	EXPECT_EQ(0, st.cache_dropped);
+	EXPECT_EQ(1, st.cache_pages);
+	EXPECT_LT(0, st.pin_ns);
 	EXPECT_EQ(1, st.buffers);
 	EXPECT_GE(1, st.vmapped);
 	EXPECT_EQ(1, st.pinned_pages);

@@ -7,7 +7,8 @@
  * step made to fail (/proc/thread-self/fail-nth), until it has no more steps. A
  * call that fails must give a documented errno and leave nothing behind: the
  * counters of the driver are as before, and the same call without a fault
- * succeeds. Debug kernels only; the rest is for their sanitizers to see.
+ * succeeds. Memory changes before each call, so that it is pinned anew. Debug
+ * kernels only; the rest is for their sanitizers to see.
  */
 #include "nth.h"
 #include "ring.h"
@@ -60,6 +61,13 @@ static bool documented(int err)
 /* For calls that may be made again as they are */
 #define NOTHING		(void)0
 
+/* Nothing of @mem stays pinned only for calls to come */
+static void change(void *mem, size_t len)
+{
+	mprotect(mem, len, PROT_READ);
+	mprotect(mem, len, PROT_READ | PROT_WRITE);
+}
+
 /*
  * SWEEP(call, undo): @call is an expression that gives >= 0 or a negative errno,
  * @undo a statement that takes its success back, so that it can be made again.
@@ -71,12 +79,14 @@ static bool documented(int err)
 	for (__n = 1; __fired && __n < MOST_STEPS; __n++) {			\
 		struct zcoll_info __before;					\
 										\
+		change(self->mem, self->len);					\
 		ASSERT_EQ(0, zt_info(self->zt.dev, &__before));			\
 		arm(__n);							\
 		__ret = call;							\
 		__fired = disarm();						\
 		if (__ret < 0) {						\
 			__failed++;						\
+			change(self->mem, self->len);				\
 			EXPECT_TRUE(__fired && documented(__ret)) {		\
 				TH_LOG("step %d: %d", __n, __ret);		\
 			}							\

@@ -221,16 +221,87 @@ TEST_F_TIMEOUT(net, more_operations_than_credits, 120)
 	}
 }
 
+/* Two ranks of two nodes, in place: the sums of @n numbers, and the last of them at rank 0 */
+static int sum_of_two(struct zn *zn, uint64_t seq, int32_t *mem[2], uint64_t n, int32_t *last)
+{
+	struct zcoll_cmd cmd[2];
+	int ret;
+
+	for (unsigned int r = 0; r < 2; r++)
+		cmd[r] = zn_cmd(zn, r, seq, ZCOLL_INT32, ZCOLL_SUM, mem[r], mem[r], n);
+	ret = zt_all(zn->ep, cmd, 2);
+	*last = mem[0][n - 1];
+	for (uint64_t i = 0; i < n && !ret; i++)
+		ret = mem[0][i] != *last || mem[1][i] != *last;
+	return ret;
+}
+
+/* Ranges that stay pinned are regions of the network; what is changed, it reaches no more */
+TEST_F(net, memory_that_stays_pinned_and_is_changed)
+{
+	enum { COUNT = 100000, BYTES = 4 * COUNT };
+	const unsigned int ranks[] = { 1, 1 };
+	struct zn *zn = &self->zn;
+	int32_t *mem[2], last;
+
+	zn_init(zn, &self->zt, 2, ranks);
+	ASSERT_EQ(0, zn_open(zn)) TH_LOG("%s", zn->text);
+	ASSERT_EQ(0, zn_plan(zn, "ring", ZCOLL_ALLREDUCE, 0)) TH_LOG("%s", zn->text);
+	for (unsigned int r = 0; r < 2; r++) {
+		mem[r] = zt_pages(BYTES);
+		for (int i = 0; i < COUNT; i++)
+			mem[r][i] = 1;
+	}
+	for (int seq = 0; seq < 3; seq++) {
+		ASSERT_EQ(0, sum_of_two(zn, seq, mem, COUNT, &last));
+		EXPECT_EQ(2 << seq, last);
+	}
+	EXPECT_EQ(2, zn_stats(zn->ep[0]).cache_hits);
+	ASSERT_EQ(0, madvise(mem[0], BYTES, MADV_DONTNEED));
+	ASSERT_EQ(0, sum_of_two(zn, 3, mem, COUNT, &last));
+	EXPECT_EQ(8, last);
+	ASSERT_EQ(mem[1], mmap(mem[1], BYTES, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+	ASSERT_EQ(0, sum_of_two(zn, 4, mem, COUNT, &last));
+	EXPECT_EQ(8, last);
+	EXPECT_EQ(1, zn_stats(zn->ep[1]).cache_dropped);
+}
+
+/* Peers know the keys of regions, so that there are not many */
+TEST_F_TIMEOUT(net, most_ranges_that_stay_pinned, 120)
+{
+	enum { MOST = 256, MORE = MOST + 20 };
+	const unsigned int ranks[] = { 1, 1 };
+	size_t page = sysconf(_SC_PAGESIZE);
+	char *many = zt_pages(MORE * page), *other = zt_pages(page);
+	struct zn *zn = &self->zn;
+	int32_t last;
+
+	zn_init(zn, &self->zt, 2, ranks);
+	ASSERT_EQ(0, zn_open(zn)) TH_LOG("%s", zn->text);
+	ASSERT_EQ(0, zn_plan(zn, "ring", ZCOLL_ALLREDUCE, 0)) TH_LOG("%s", zn->text);
+	for (int seq = 0; seq < MORE; seq++) {
+		int32_t *mem[2] = { (int32_t *)(many + seq * page), (int32_t *)other };
+
+		*mem[0] = seq;
+		*mem[1] = 1;
+		ASSERT_EQ(0, sum_of_two(zn, seq, mem, 1, &last));
+		ASSERT_EQ(seq + 1, last);
+	}
+	EXPECT_EQ(MOST, zn_stats(zn->ep[0]).cache_pages);
+	EXPECT_EQ(1, zn_stats(zn->ep[1]).cache_pages);
+}
+
 /* Grants wait for memory to be opened and for credits, and keys go before them all the same */
 TEST_F_TIMEOUT(net, long_vectors_with_the_fewest_credits, 120)
 {
 	const unsigned int ranks[] = { 2, 1, 1, 1 };
-	unsigned int was = zn_parameter("depth", 6);
+	unsigned int was = zt_parameter("depth", 6);
 	char what[64] = "";
 
 	EXPECT_EQ(0, all_algorithms(&self->zn, &self->zt, 4, ranks, what, sizeof(what)))
 		TH_LOG("%s: %s", what, self->zn.text);
-	zn_parameter("depth", was);
+	zt_parameter("depth", was);
 }
 
 ZT_MAIN

@@ -198,28 +198,6 @@ static inline const char *zn_text(struct zn *zn, int ep)
 	return zn->text;
 }
 
-/* Set a module parameter, for communicators that are made later. Return: what it was. */
-static inline unsigned int zn_parameter(const char *name, unsigned int value)
-{
-	unsigned int was = 0;
-	char path[128];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/sys/module/zcoll/parameters/%s", name);
-	f = fopen(path, "re");
-	if (f) {
-		if (fscanf(f, "%u", &was) != 1)
-			was = 0;
-		fclose(f);
-	}
-	f = fopen(path, "we");
-	if (f) {
-		fprintf(f, "%u\n", value);
-		fclose(f);
-	}
-	return was;
-}
-
 static inline struct zcoll_stats zn_stats(int ep)
 {
 	struct zcoll_stats stats;

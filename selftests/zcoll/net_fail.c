@@ -466,14 +466,14 @@ static int poor(FIXTURE_DATA(fail) *self)
 /* Each net's own limit allows what they need, but not a mebibyte for all of the user's */
 TEST_F(fail, memory_of_all_nets_of_a_user)
 {
-	unsigned int was = zn_parameter("user_net_mib", 1);
+	unsigned int was = zt_parameter("user_net_mib", 1);
 	int status = -1;
 	pid_t pid = fork();
 
 	if (!pid)
 		_exit(poor(self));
 	waitpid(pid, &status, 0);
-	zn_parameter("user_net_mib", was);
+	zt_parameter("user_net_mib", was);
 	EXPECT_EQ(0, WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 }
 

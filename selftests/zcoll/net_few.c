@@ -39,9 +39,9 @@ FIXTURE_SETUP(few)
 	zn_init(&self->zn, &self->zt, NODES, ranks);
 	self->zn.fabric = variant->fabric;
 	/* Deadlines say more of what is missing, and are longer */
-	heartbeat = zn_parameter("heartbeat_ms", 0);
+	heartbeat = zt_parameter("heartbeat_ms", 0);
 	ret = zn_open(&self->zn);
-	zn_parameter("heartbeat_ms", heartbeat);
+	zt_parameter("heartbeat_ms", heartbeat);
 	if (ret == -ENODEV)
 		ZT_SETUP_SKIP("no RDMA device");
 	ASSERT_EQ(0, ret) TH_LOG("%s", self->zn.text);

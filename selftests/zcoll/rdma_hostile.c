@@ -62,9 +62,9 @@ static const char *side_open(struct side *side, struct zt *zt)
 	side->in = calloc(1, BYTES);
 	memset(side->memory, MARK, ALL);
 	/* The peer has better things to do than to say that it lives */
-	heartbeat = zn_parameter("heartbeat_ms", 0);
+	heartbeat = zt_parameter("heartbeat_ms", 0);
 	side->zn.ep[0] = zn_join(&side->zn, 0);
-	zn_parameter("heartbeat_ms", heartbeat);
+	zt_parameter("heartbeat_ms", heartbeat);
 	if (side->zn.ep[0] == -ENODEV || (kind && !strcmp(kind, "siw")))
 		return "no InfiniBand or RoCE device";
 	if (zn_address(side->zn.ep[0], side->address[0]) || zh_hello(&hello, side->zn.key))

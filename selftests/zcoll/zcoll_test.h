@@ -222,6 +222,12 @@ static inline short zt_poll(int ep, int timeout_ms)
 	return poll(&p, 1, timeout_ms) < 0 ? -1 : p.revents;
 }
 
+/* Pages that something uses: not those that only stay pinned for calls to come */
+static inline uint64_t zt_pages_in_use(const struct zcoll_info *info)
+{
+	return info->pinned_pages - info->cache_pages;
+}
+
 /* --- the book ------------------------------------------------------------ */
 
 struct zt {
@@ -287,11 +293,12 @@ static inline const char *zt_above_text(int dev, const struct zcoll_info *base)
 	if (whole)
 		return "";
 	snprintf(text, sizeof(text),
-		 "held (before): comms %u (%u) ranks %u (%u) workers %u (%u) pages %llu (%llu) bytes %llu (%llu), info %d",
+		 "held (before): comms %u (%u) ranks %u (%u) workers %u (%u) pages %llu (%llu), %llu of them kept, bytes %llu (%llu), info %d",
 		 now.comms, base->comms, now.ranks, base->ranks,
 		 now.workers, base->workers,
 		 (unsigned long long)now.pinned_pages,
 		 (unsigned long long)base->pinned_pages,
+		 (unsigned long long)now.cache_pages,
 		 (unsigned long long)now.kernel_bytes,
 		 (unsigned long long)base->kernel_bytes, ret);
 	return text;
@@ -601,6 +608,64 @@ static inline int zt_drop_cap(int cap)
 	data[cap / 32].permitted &= ~(1U << (cap % 32));
 	return syscall(SYS_capset, &head, data) ? -errno : 0;
 }
+
+/* This process may lock only so many bytes, from now on */
+static inline int zt_limit_locked(size_t bytes)
+{
+	struct rlimit lim = { bytes, bytes };
+
+	return setrlimit(RLIMIT_MEMLOCK, &lim) ? -errno : zt_drop_cap(CAP_IPC_LOCK);
+}
+
+/* --- settings of the kernel ---------------------------------------------- */
+
+/* Writes a number to a file; returns the one that was there */
+static inline unsigned int zt_set(const char *path, unsigned int value)
+{
+	unsigned int was = 0;
+	FILE *f = fopen(path, "re");
+
+	if (f) {
+		if (fscanf(f, "%u", &was) != 1)
+			was = 0;
+		fclose(f);
+	}
+	f = fopen(path, "we");
+	if (f) {
+		fprintf(f, "%u\n", value);
+		fclose(f);
+	}
+	return was;
+}
+
+#define ZT_PARAMETER(name)	"/sys/module/zcoll/parameters/" name
+
+/* Sets a parameter of the module; returns what it was */
+#define zt_parameter(name, value)	zt_set(ZT_PARAMETER(name), value)
+
+/* Sets so many huge pages aside: 0, or -1 */
+static inline int zt_huge_pages(unsigned int n)
+{
+	static const char path[] = "/proc/sys/vm/nr_hugepages";
+
+	if (access(path, W_OK))
+		return -1;
+	zt_set(path, n);
+	return 0;
+}
+
+/*
+ * The kernel does not look for better nodes for this process' pages. It would take ranges out of
+ * the cache for that, at any time; a policy of its own spares a process that (vma_policy_mof()).
+ */
+static inline void zt_keep_off_numa_balancing(void)
+{
+	enum { POLICY_LOCAL = 4 };
+
+	syscall(SYS_set_mempolicy, POLICY_LOCAL, NULL, 0);
+}
+
+/* --- programs ------------------------------------------------------------ */
 
 /* The harness' main, but a machine without the device skips the whole program */
 #define zt_main(argc, argv) ({							\

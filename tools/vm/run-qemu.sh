@@ -28,6 +28,19 @@ wire() {
 	done
 }
 
+# numa SIZE: arguments for NUMA nodes of as much memory and as many processors each. A node is a
+# socket: processors that share caches are not apart.
+numa() {
+	local mib=${1%[MG]} each=$((cpus / numa)) n
+	[ "$1" = "${1%G}" ] || mib=$((mib * 1024))
+	echo -smp "$cpus,sockets=$numa"
+	[ "$numa" -gt 1 ] || return 0
+	for ((n = 0; n < numa; n++)); do
+		echo -object "memory-backend-ram,id=numa$n,size=$((mib / numa))M"
+		echo -numa "node,memdev=numa$n,cpus=$((n * each))-$((n * each + each - 1))"
+	done
+}
+
 start_machine() {
 	# Four-level page tables: an interrupt early in a boot with five makes KASAN report a
 	# wild access, since the CPU's feature bits are cleared for a moment
@@ -52,8 +65,9 @@ start_machine() {
 				"virtio-net-pci,netdev=rail$rail,host_mtu=9000,romfile=,mac=$(printf 52:54:00:12:%02x:%02x "$rail" "$node_number")")
 		done
 	fi
+	# shellcheck disable=SC2046 # numa prints arguments
 	exec setpriv --pdeathsig KILL qemu-system-x86_64 -nodefaults -no-user-config -display none \
-		-machine q35 "${accel[@]}" -smp "$cpus" -m "$mem" -no-reboot \
+		-machine q35 "${accel[@]}" $(numa "$mem") -m "$mem" -no-reboot \
 		-kernel "$k/kernel" -initrd "$k/initramfs" -append "$args" \
 		-serial stdio -device virtio-serial-pci "${ports[@]}" \
 		-virtfs "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap" \

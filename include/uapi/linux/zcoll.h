@@ -696,6 +696,8 @@ struct zcoll_flags {
  * @cache_dropped: ranges that did not stay pinned because their memory was changed
  * @cache_pages: pages that stay pinned for later calls now
  * @pin_ns: time that @call_pins took, in ns
+ * @local_pieces: of @work_pieces and @help_pieces, those whose output is on the NUMA node of
+ *	the CPU that did them; counted on machines with several
  */
 struct zcoll_stats {
 	__u32 size;
@@ -727,6 +729,7 @@ struct zcoll_stats {
 	__aligned_u64 cache_dropped;
 	__aligned_u64 cache_pages;
 	__aligned_u64 pin_ns;
+	__aligned_u64 local_pieces;
 };
 
 /* ---- mailboxes ---- */
