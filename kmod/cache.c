@@ -20,6 +20,9 @@
  * refused for that limit, all that is idle in the process's caches goes; and what has been idle
  * for a while goes when the machine's memory is short (not a cgroup's).
  *
+ * With several nodes nothing is kept: the keys that other nodes have of memory that was not
+ * registered must be worthless when the operation has ended.
+ *
  * Lifetimes and locking. A kept range is in the tree and the list of its cache. Whoever takes it
  * out, under zc_cache.lock, puts it on the list of those to be freed, which a work item does: a
  * notifier may not be removed in its own call. Notifiers are called under locks of the memory
@@ -42,9 +45,8 @@
 #include "compat.h"
 #include "zcoll.h"
 
-/* Ranges that an endpoint keeps, at most; with several nodes, which know their keys */
+/* Ranges that an endpoint keeps, at most */
 #define ZC_CACHE_RANGES 8192
-#define ZC_CACHE_RANGES_NET 256
 /* Taken out at a time: how long a lock is held */
 #define ZC_CACHE_BATCH 256
 
@@ -216,9 +218,9 @@ static s64 zc_cache_excess(const struct zc_cache *cache, const struct zc_buf *bu
 }
 
 /* Take the oldest out until no more is kept than may be; under zc_cache.lock */
-static void zc_cache_trim(struct zc_cache *cache, u32 ranges, s64 excess)
+static void zc_cache_trim(struct zc_cache *cache, s64 excess)
 {
-	while (cache->nkept > ranges || cache->counts.pages > zc_cache_limit() ||
+	while (cache->nkept > ZC_CACHE_RANGES || cache->counts.pages > zc_cache_limit() ||
 	       (excess > 0 && cache->nkept)) {
 		struct zc_kept *oldest = list_last_entry(&cache->kept, struct zc_kept, link);
 
@@ -240,7 +242,7 @@ static void zc_cache_take_out_covered(struct zc_cache *cache, u64 first, u64 las
 }
 
 /* From here on calls find it; under zc_cache.lock. Return: false: there is no room for it. */
-static bool zc_cache_insert(struct zc_cache *cache, struct zc_kept *kept, u32 ranges)
+static bool zc_cache_insert(struct zc_cache *cache, struct zc_kept *kept)
 {
 	s64 excess = zc_cache_excess(cache, kept->buf);
 
@@ -253,7 +255,7 @@ static bool zc_cache_insert(struct zc_cache *cache, struct zc_kept *kept, u32 ra
 	kept->used = true;
 	cache->nkept++;
 	cache->counts.pages += kept->buf->npages;
-	zc_cache_trim(cache, ranges, zc_cache_excess(cache, kept->buf));
+	zc_cache_trim(cache, zc_cache_excess(cache, kept->buf));
 	return true;
 }
 
@@ -268,7 +270,6 @@ static void zc_buf_widen(struct zc_buf *buf)
 static bool zc_cache_keep(struct zc_rank *rank, struct zc_kept *kept, struct zc_buf *buf,
 			  unsigned long seq)
 {
-	u32 ranges = rank->comm->net ? ZC_CACHE_RANGES_NET : ZC_CACHE_RANGES;
 	struct zc_cache *cache = &rank->cache;
 	bool keep;
 
@@ -280,7 +281,7 @@ static bool zc_cache_keep(struct zc_rank *rank, struct zc_kept *kept, struct zc_
 	/* The cache's reference; the caller has its own */
 	kref_get(&buf->ref);
 	keep = !cache->closed && !mmu_interval_read_retry(&kept->notifier, seq) &&
-	       zc_cache_insert(cache, kept, ranges);
+	       zc_cache_insert(cache, kept);
 	spin_unlock(&cache->lock);
 	if (!keep)
 		zc_buf_put(buf);
@@ -333,7 +334,7 @@ struct zc_buf *zc_cache_pin(struct zc_rank *rank, u64 addr, u64 len, bool exact,
 	ktime_t begin;
 	u64 last;
 
-	exact |= !READ_ONCE(cache_mib);
+	exact |= rank->comm->net || !READ_ONCE(cache_mib);
 	/* What cannot be is refused with a text there */
 	if (check_add_overflow(addr, len - 1, &last) || last >= TASK_SIZE_MAX)
 		return zc_buf_pin(addr, len, rank->comm, why);
@@ -402,7 +403,7 @@ static int zc_cache_mib_set(const char *value, const struct kernel_param *param)
 	mutex_lock(&zc_caches_lock);
 	list_for_each_entry(cache, &zc_caches, link) {
 		spin_lock(&cache->lock);
-		zc_cache_trim(cache, ZC_CACHE_RANGES, 0);
+		zc_cache_trim(cache, 0);
 		spin_unlock(&cache->lock);
 	}
 	mutex_unlock(&zc_caches_lock);

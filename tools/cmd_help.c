@@ -39,7 +39,7 @@ static void help_all(void)
 	     "       zcoll help SUBCOMMAND\n"
 	     "       zcoll --version\n"
 	     "\n"
-	     "Collective operations between the processes of this node, through /dev/zcoll.\n");
+	     "Collective operations between processes of one node or several, through /dev/zcoll.\n");
 	for (i = 0; commands[i]; i++)
 		printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
 	puts("\n"

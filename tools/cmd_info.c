@@ -66,7 +66,7 @@ static void print_cache(const struct zcoll_info *info)
 	       calls);
 	if (calls)
 		printf(" (%.1f %%)", 100.0 * info->cache_hits / calls);
-	puts(" ranges that were not registered");
+	puts(" ranges that were not registered, since the module was loaded");
 	print_number("  given up", info->cache_dropped, " ranges whose memory was changed");
 	if (info->cache_misses)
 		print_number("  to pin one took", info->pin_ns / info->cache_misses,

@@ -9,9 +9,7 @@
  * anything has no key. Posts that name a region wait at it while it is being exposed.
  *
  * Regions of the kernel are a power of two of pages, and kept for the next operation with
- * mapping and keys. Those of buffers go with them: peers are told to FORGET the keys. Buffers of
- * memory that was not registered may be kept (cache.c), and so do their keys stay good between
- * operations, as those of registered memory do.
+ * mapping and keys. Those of buffers go with them: peers are told to FORGET the keys.
  *
  * What peers tell of their regions is kept in a table for each, all of them of bounded size, and
  * each write is checked against it: a write beyond what was told is not even tried.

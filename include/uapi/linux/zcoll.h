@@ -518,9 +518,9 @@ struct zcoll_plan_unload {
  * @dtype, @op, @flags, @count, @root and @plan must be the same on all ranks;
  * they are compared before any byte moves.
  *
- * A range that is not registered is pinned at submission, and stays so for later calls
- * until its memory is changed, or others have been used since (module parameter
- * cache_mib; zcoll_stats.call_pins, .cache_hits).
+ * A range that is not registered is pinned at submission; on one node it stays so for
+ * later calls until its memory is changed, or others have been used since (module
+ * parameter cache_mib; zcoll_stats.call_pins, .cache_hits).
  */
 struct zcoll_cmd {
 	__u16 version;
