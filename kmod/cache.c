@@ -78,6 +78,7 @@ static uint cache_mib = 1024;
 
 /* Who waits until something has been given back */
 static DECLARE_WAIT_QUEUE_HEAD(zc_cache_waitq);
+static atomic_t zc_cache_frees = ATOMIC_INIT(0);
 
 static DEFINE_MUTEX(zc_caches_lock);
 static LIST_HEAD(zc_caches);
@@ -149,6 +150,7 @@ static void zc_cache_free_stale(struct work_struct *work)
 	spin_lock(&cache->lock);
 	cache->stale_pages -= pages;
 	spin_unlock(&cache->lock);
+	atomic_inc(&zc_cache_frees);
 	wake_up_all(&zc_cache_waitq);
 	list_for_each_entry_safe(kept, next, &stale, link) {
 		mmu_interval_notifier_remove(&kept->notifier);
@@ -378,6 +380,7 @@ bool zc_caches_shrink(const struct mm_struct *mm)
 {
 	struct zc_cache *cache;
 	bool any = false;
+	int frees;
 
 	mutex_lock(&zc_caches_lock);
 	list_for_each_entry(cache, &zc_caches, link) {
@@ -387,7 +390,12 @@ bool zc_caches_shrink(const struct mm_struct *mm)
 		any = true;
 	}
 	mutex_unlock(&zc_caches_lock);
-	return any && !wait_event_killable(zc_cache_waitq, !zc_caches_stale(mm));
+	/* Counted before it is looked: what is freed after the look has changed it */
+	for (frees = atomic_read(&zc_cache_frees); any && zc_caches_stale(mm);
+	     frees = atomic_read(&zc_cache_frees))
+		if (wait_event_killable(zc_cache_waitq, atomic_read(&zc_cache_frees) != frees))
+			return false;
+	return any;
 }
 
 /* ---- limits that others set ---- */
