@@ -20,6 +20,12 @@
 #include "compat.h"
 #include "zcoll.h"
 
+/*
+ * A worker goes before what its rank computes, by so much: whoever waits for the operation is not
+ * to wait for a time slice's end first. What it takes is bounded by the work, and charged.
+ */
+#define WORKER_NICE	10
+
 struct zc_worker {
 	struct task_struct *task;
 	struct zc_comm *comm;
@@ -175,6 +181,7 @@ int zc_worker_start(struct zc_rank *rank)
 		err = PTR_ERR(worker->task);
 		goto out_cpus;
 	}
+	set_user_nice(worker->task, max(task_nice(current) - WORKER_NICE, MIN_NICE));
 	/* Not a must: elsewhere its time is charged to the root group */
 	cgroup_attach_task_all(current, worker->task);
 	atomic_inc(&zc_totals.workers);

@@ -16,8 +16,8 @@
 #include "compat.h"
 #include "mail.h"
 
-/* Chosen so as to be of the order of a sleep and its wake-up; not by measurement */
-#define SPINS		4000
+/* Longer than a sleeper needs to wake up, or one rank's sleep would make the other sleep, too */
+#define SPINS		20000
 /* Where ranks share a CPU: the line cannot come while this rank looks */
 #define SPINS_CROWDED	20
 #define YIELDS_CROWDED	30

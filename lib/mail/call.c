@@ -21,9 +21,9 @@
 /* Bytes of the whole up to which copies are less work than a second wait */
 #define COPY_BYTES	1024
 /* Bytes of the whole up to which they are less work than a call of the kernel */
-#define MAIL_BYTES	(16UL << 10)
+#define MAIL_BYTES	(64UL << 10)
 /* Of all ranks' inputs together, which each rank reads */
-#define MAIL_ALL_BYTES	(64UL << 10)
+#define MAIL_ALL_BYTES	(128UL << 10)
 /*
  * Of all inputs and outputs, from which on results go past the caches. Not by sysconf(), which
  * may tell the sum of caches of which a core reaches one (320 MiB where the module finds 32).
@@ -102,8 +102,8 @@ static void send_mail(struct zcoll_comm *comm, const struct zc_sides *sides,
 	const struct zc_side *in = &sides->in;
 
 	if (in->len > ZCOLL_LINE_PAYLOAD) {
-		memcpy((char *)comm->mail->own + ZC_MAIL_SLOT_AT(letter->seq),
-		       (const void *)in->addr, in->len);
+		zc_mail_copy(comm->mail, (char *)comm->mail->own + ZC_MAIL_SLOT_AT(letter->seq),
+			     (const void *)in->addr, in->len);
 		zc_mail_write(comm, letter, NULL, 0);
 	} else {
 		zc_mail_write(comm, letter, (const void *)in->addr, in->len);

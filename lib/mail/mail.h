@@ -118,11 +118,11 @@ void zc_mail_done(struct zcoll_comm *comm, uint64_t seq);
 bool zc_mail_await_done(struct zcoll_comm *comm, struct zc_letter *letter);
 
 /* pull.c */
+void zc_mail_copy(const struct zc_mail *mail, void *to, const void *from, uint64_t bytes);
 void zc_mail_pull(const struct zcoll_comm *comm, const struct zc_sides *sides,
 		  const void *const *inputs);
 void zc_mail_fold(const struct zcoll_comm *comm, const struct zcoll_call *call,
 		  void *const *outputs, unsigned int noutputs, const void *const *inputs,
 		  uint64_t first, uint64_t count, bool stream);
-
 
 #endif /* LIBZCOLL_MAIL_H */

@@ -10,6 +10,12 @@
 
 #include "mail.h"
 
+/*
+ * Up to so many bytes memcpy() is the faster copy. It changes over to string instructions at
+ * some KiB, which a translated machine carries out byte by byte; the loops move vectors always.
+ */
+#define MEMCPY_BYTES	8192
+
 /**
  * zc_mail_fold - reduce a part of the elements
  * @comm: the communicator
@@ -43,10 +49,21 @@ static void pull_block(const struct zcoll_comm *comm, const struct zc_sides *sid
 	zc_mail_fold(comm, sides->call, &out, 1, blocks, 0, sides->call->count, false);
 }
 
-static void copy(void *to, const void *from, uint64_t bytes)
+/**
+ * zc_mail_copy - copy bytes
+ * @mail: the shared memory
+ * @to: where to, which is @from or elsewhere altogether
+ * @from: where from
+ * @bytes: how many
+ */
+void zc_mail_copy(const struct zc_mail *mail, void *to, const void *from, uint64_t bytes)
 {
-	if (to != from && bytes)
+	if (to == from || !bytes)
+		return;
+	if (bytes <= MEMCPY_BYTES)
 		memcpy(to, from, bytes);
+	else
+		mail->loops->fn[ZCOLL_UINT8][ZCOLL_SUM](&to, &from, 1, 1, 1, 0, bytes, false);
 }
 
 /**
@@ -75,12 +92,13 @@ void zc_mail_pull(const struct zcoll_comm *comm, const struct zc_sides *sides,
 		break;
 	case ZCOLL_ALLGATHER:
 		for (unsigned int i = 0; i < comm->nranks; i++)
-			copy(out + i * sides->block,
-			     i == comm->rank ? call->send : inputs[i], sides->block);
+			zc_mail_copy(comm->mail, out + i * sides->block,
+				     i == comm->rank ? call->send : inputs[i], sides->block);
 		break;
 	case ZCOLL_BROADCAST:
-		copy(out, comm->rank == call->root ? call->send : inputs[call->root],
-		     sides->block);
+		zc_mail_copy(comm->mail, out,
+			     comm->rank == call->root ? call->send : inputs[call->root],
+			     sides->block);
 		break;
 	}
 }

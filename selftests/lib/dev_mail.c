@@ -203,7 +203,7 @@ static uint64_t elements(struct zcoll_comm *comm, const struct zcoll_call *call,
 static void sizes(struct zcoll_comm *comm)
 {
 	static const uint64_t bytes[] = { 0, 1, 48, 49, 340, 1024, 1025, 4096, 16 << 10,
-					  (16 << 10) + 4, 64 << 10, MAX_BYTES };
+					  64 << 10, (64 << 10) + 4, MAX_BYTES };
 	struct zcoll_call call = { .size = sizeof(call), .collective = collective };
 	unsigned int turn = 0;
 
