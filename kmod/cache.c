@@ -20,14 +20,18 @@
  * refused for that limit, all that is idle in the process's caches goes; and what has been idle
  * for a while goes when the machine's memory is short (not a cgroup's).
  *
+ * A miss, and the end of an endpoint, wait while the process itself changes ranges that are kept
+ * or being pinned (mmu_interval_read_begin(), mmu_interval_notifier_remove()).
+ *
  * With several nodes nothing is kept: the keys that other nodes have of memory that was not
  * registered must be worthless when the operation has ended.
  *
  * Lifetimes and locking. A kept range is in the tree and the list of its cache. Whoever takes it
  * out, under zc_cache.lock, puts it on the list of those to be freed, which a work item does: a
- * notifier may not be removed in its own call. Notifiers are called under locks of the memory
- * management: zc_cache.lock is the last of all, and nothing is allocated under it.
- * zc_caches_lock -> zc_cache.lock, and nobody waits for anything under the former.
+ * notifier may not be removed in its own call. What a call could not keep is freed likewise.
+ * Notifiers are called under locks of the memory management: zc_cache.lock is the last of all,
+ * and nothing is allocated under it. zc_caches_lock -> zc_cache.lock, and nobody waits for
+ * anything under the former.
  */
 #include <linux/interval_tree.h>
 #include <linux/ktime.h>
@@ -54,7 +58,7 @@
  * struct zc_kept - a range that is kept pinned
  * @notifier: tells of changes
  * @cache: whose it is
- * @buf: the buffer, of whole pages; the cache has a reference
+ * @buf: the buffer, of whole pages; the cache has a reference. NULL: not to be kept
  * @node: in zc_cache.tree, user addresses
  * @link: in zc_cache.kept, or in .stale
  * @found: in the tree; under zc_cache.lock
@@ -71,7 +75,7 @@ struct zc_kept {
 };
 
 static struct shrinker *zc_cache_shrinker;
-/* Frees what is kept no longer. Works of other queues wait for it. */
+/* Frees what is kept no longer, also for reclaim. Works of other queues wait for it. */
 static struct workqueue_struct *zc_cache_wq;
 
 static uint cache_mib = 1024;
@@ -96,6 +100,16 @@ static bool zc_kept_idle(const struct zc_kept *kept)
 	return kref_read(&kept->buf->ref) == 1;
 }
 
+/* To be freed; under zc_cache.lock */
+static void zc_kept_throw(struct zc_kept *kept)
+{
+	struct zc_cache *cache = kept->cache;
+
+	if (list_empty(&cache->stale))
+		queue_work(zc_cache_wq, &cache->work);
+	list_move(&kept->link, &cache->stale);
+}
+
 /* No call finds it any more; under zc_cache.lock */
 static void zc_kept_take_out(struct zc_kept *kept)
 {
@@ -104,9 +118,7 @@ static void zc_kept_take_out(struct zc_kept *kept)
 	lockdep_assert_held(&cache->lock);
 	interval_tree_remove(&kept->node, &cache->tree);
 	kept->found = false;
-	if (list_empty(&cache->stale))
-		queue_work(zc_cache_wq, &cache->work);
-	list_move(&kept->link, &cache->stale);
+	zc_kept_throw(kept);
 	cache->nkept--;
 	cache->counts.pages -= kept->buf->npages;
 	cache->stale_pages += kept->buf->npages;
@@ -144,13 +156,17 @@ static void zc_cache_free_stale(struct work_struct *work)
 	spin_unlock(&cache->lock);
 	/* Notifiers wait for changes that go on, such as fork, which copies what is pinned */
 	list_for_each_entry(kept, &stale, link) {
+		if (!kept->buf)
+			continue;
 		pages += kept->buf->npages;
 		zc_buf_put(kept->buf);
+		cond_resched();
 	}
 	spin_lock(&cache->lock);
 	cache->stale_pages -= pages;
 	spin_unlock(&cache->lock);
-	atomic_inc(&zc_cache_frees);
+	/* Pairs with zc_caches_shrink(): who sees the count sees what has been given back */
+	atomic_fetch_inc_release(&zc_cache_frees);
 	wake_up_all(&zc_cache_waitq);
 	list_for_each_entry_safe(kept, next, &stale, link) {
 		mmu_interval_notifier_remove(&kept->notifier);
@@ -285,9 +301,11 @@ static bool zc_cache_keep(struct zc_rank *rank, struct zc_kept *kept, struct zc_
 	keep = !cache->closed && !mmu_interval_read_retry(&kept->notifier, seq) &&
 	       zc_cache_insert(cache, kept);
 	spin_unlock(&cache->lock);
-	if (!keep)
-		zc_buf_put(buf);
-	return keep;
+	if (keep)
+		return true;
+	kept->buf = NULL;
+	zc_buf_put(buf);
+	return false;
 }
 
 /* Pin a range, and keep it if it does not change meanwhile */
@@ -295,6 +313,7 @@ static struct zc_buf *zc_cache_fill(struct zc_rank *rank, u64 addr, u64 len,
 				    struct zc_text *why)
 {
 	u64 first = addr & PAGE_MASK, bytes = PAGE_ALIGN(addr + len) - first;
+	struct zc_cache *cache = &rank->cache;
 	struct zc_kept *kept;
 	unsigned long seq;
 	struct zc_buf *buf;
@@ -302,7 +321,8 @@ static struct zc_buf *zc_cache_fill(struct zc_rank *rank, u64 addr, u64 len,
 	kept = kzalloc(sizeof(*kept), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!kept)
 		return zc_buf_pin(addr, len, rank->comm, why);
-	kept->cache = &rank->cache;
+	kept->cache = cache;
+	INIT_LIST_HEAD(&kept->link);
 	if (mmu_interval_notifier_insert(&kept->notifier, rank->mm, first, bytes, &zc_kept_ops)) {
 		kfree(kept);
 		return zc_buf_pin(addr, len, rank->comm, why);
@@ -311,8 +331,10 @@ static struct zc_buf *zc_cache_fill(struct zc_rank *rank, u64 addr, u64 len,
 	buf = zc_buf_pin(addr, len, rank->comm, why);
 	if (!IS_ERR(buf) && zc_cache_keep(rank, kept, buf, seq))
 		return buf;
-	mmu_interval_notifier_remove(&kept->notifier);
-	kfree(kept);
+	/* Not here, where it might have to wait for changes that go on */
+	spin_lock(&cache->lock);
+	zc_kept_throw(kept);
+	spin_unlock(&cache->lock);
 	return buf;
 }
 
@@ -363,8 +385,11 @@ static u64 zc_caches_stale(const struct mm_struct *mm)
 
 	mutex_lock(&zc_caches_lock);
 	list_for_each_entry(cache, &zc_caches, link)
-		if (cache->mm == mm)
-			pages += READ_ONCE(cache->stale_pages);
+		if (cache->mm == mm) {
+			spin_lock(&cache->lock);
+			pages += cache->stale_pages;
+			spin_unlock(&cache->lock);
+		}
 	mutex_unlock(&zc_caches_lock);
 	return pages;
 }
@@ -373,12 +398,14 @@ static u64 zc_caches_stale(const struct mm_struct *mm)
  * zc_caches_shrink - give back what is kept and idle of a process
  * @mm: its address space
  *
- * Context: may sleep, until it has been given back, and what was on its way.
+ * Context: may sleep, until it has been given back, and what was on its way; for a second at
+ * most, for other threads of the process may give back something all the time.
  * Return: whether there may have been any.
  */
 bool zc_caches_shrink(const struct mm_struct *mm)
 {
 	struct zc_cache *cache;
+	unsigned long end = jiffies + HZ;
 	bool any = false;
 	int frees;
 
@@ -391,9 +418,11 @@ bool zc_caches_shrink(const struct mm_struct *mm)
 	}
 	mutex_unlock(&zc_caches_lock);
 	/* Counted before it is looked: what is freed after the look has changed it */
-	for (frees = atomic_read(&zc_cache_frees); any && zc_caches_stale(mm);
-	     frees = atomic_read(&zc_cache_frees))
-		if (wait_event_killable(zc_cache_waitq, atomic_read(&zc_cache_frees) != frees))
+	for (frees = atomic_read_acquire(&zc_cache_frees);
+	     any && zc_caches_stale(mm) && time_before(jiffies, end);
+	     frees = atomic_read_acquire(&zc_cache_frees))
+		if (wait_event_killable_timeout(zc_cache_waitq,
+						atomic_read(&zc_cache_frees) != frees, HZ) < 0)
 			return false;
 	return any;
 }
@@ -538,7 +567,7 @@ int __init zc_caches_init(void)
 {
 	int err;
 
-	zc_cache_wq = alloc_workqueue("zcoll_cache", WQ_UNBOUND, 0);
+	zc_cache_wq = alloc_workqueue("zcoll_cache", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!zc_cache_wq)
 		return -ENOMEM;
 	zc_cache_shrinker = zc_compat_shrinker(zc_caches_shrinkable, zc_caches_scan);

@@ -281,7 +281,10 @@ u32 zc_mailbox_callers(struct zc_comm *comm, u64 seq)
 	return n;
 }
 
-/* Who has no line for it: names to a text. Context: may sleep. */
+/*
+ * Who has no line for it: names to a text. Those who have one may still have their part of the
+ * operation to do. Context: may sleep.
+ */
 void zc_mailbox_add_missing(struct zc_text *text, struct zc_comm *comm, u64 seq)
 {
 	const char *comma = "";
@@ -293,6 +296,8 @@ void zc_mailbox_add_missing(struct zc_text *text, struct zc_comm *comm, u64 seq)
 		zc_text_add(text, "%s%u", comma, i);
 		comma = ", ";
 	}
+	if (!*comma)
+		zc_text_add(text, "nobody, but not all have done their part");
 }
 
 /**

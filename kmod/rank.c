@@ -409,10 +409,10 @@ void zc_rank_leave(struct zc_rank *rank)
 		if (zc_rank_needed(rank))
 			zc_rank_leaves_early(rank);
 	}
-	last_call = last_call && !comm->error;
-	spin_unlock(&comm->lock);
-	if (last_call)
+	/* Before other ranks of this node can fail, which would be told in its place */
+	if (last_call && !comm->error)
 		zc_net_leave(comm->net);
+	spin_unlock(&comm->lock);
 }
 
 /**

@@ -385,20 +385,20 @@ void zc_net_bye(struct zc_net *net, struct zc_peer *peer)
 
 /**
  * zc_net_leave - this node takes no further part in what is called from now on
- * @net: the net
+ * @net: the net, its communicator locked
  */
 void zc_net_leave(struct zc_net *net)
 {
 	u32 node;
 
-	spin_lock(&net->comm->lock);
-	if (!net->left && zc_net_sends(net)) {
-		for (node = 0; node < net->comm->layout.nodes; node++)
-			if (net->peers[node])
-				zc_net_bye(net, net->peers[node]);
-		net->left = true;
-	}
-	spin_unlock(&net->comm->lock);
+	lockdep_assert_held(&net->comm->lock);
+	if (net->left || !zc_net_sends(net))
+		return;
+	for (node = 0; node < net->comm->layout.nodes; node++)
+		if (net->peers[node])
+			zc_net_bye(net, net->peers[node]);
+	/* If there was no memory for one, that is a failure, which all must hear of */
+	net->left = zc_net_sends(net);
 }
 
 /* ---- opening and closing ---- */
@@ -601,7 +601,9 @@ void zc_net_close(struct zc_comm *comm)
 
 	/* If it has failed in its last moment, nobody has told others yet */
 	if (comm->engine) {
+		spin_lock(&comm->lock);
 		zc_net_leave(net);
+		spin_unlock(&comm->lock);
 		zc_net_run(net);
 		zc_net_flush(net, zc_net_patience(net));
 	}

@@ -14,7 +14,6 @@
  * elsewhere, says in its line that the call is for the kernel.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "mail.h"
 
@@ -44,16 +43,20 @@ static uint64_t pack(const struct zcoll_comm *comm, const struct zcoll_call *cal
 	       (uint64_t)call->op << 8 | (uint64_t)call->dtype << 4 | call->collective;
 }
 
+/* Are @bytes at @at in the heap of a span? */
+static bool within(uint64_t at, uint64_t bytes)
+{
+	return bytes <= ZCOLL_SPAN_BYTES && at >= ZCOLL_MAILBOX_BYTES &&
+	       at <= ZCOLL_SPAN_BYTES - bytes;
+}
+
 /* Where @side lies in this rank's span; 0: it does not, or there is none */
 static uint64_t place_in_span(const struct zc_mail *mail, const struct zc_side *side)
 {
 	uintptr_t span = (uintptr_t)atomic_load_explicit(&mail->spans[mail->rank],
 							 memory_order_relaxed);
 
-	if (!span || side->addr - span < ZCOLL_MAILBOX_BYTES ||
-	    side->addr - span > ZCOLL_SPAN_BYTES - side->len)
-		return 0;
-	return side->addr - span;
+	return span && within(side->addr - span, side->len) ? side->addr - span : 0;
 }
 
 /* Are this rank's operands where all can reach them, and can it reach theirs? */
@@ -125,10 +128,15 @@ static void do_mail(struct zcoll_comm *comm, const struct zc_sides *sides,
 
 /* --------------------------------------------------------------------- by heap */
 
-/* Are @bytes at @at in the heap of a span? */
-static bool within(uint64_t at, uint64_t bytes)
+/* What a rank says of its operands; read once, for it can write there at any time */
+static struct zc_operands read_operands(const struct zcoll_line *line)
 {
-	return at >= ZCOLL_MAILBOX_BYTES && at <= ZCOLL_SPAN_BYTES - bytes;
+	const uint64_t *said = (const uint64_t *)line->payload;
+
+	return (struct zc_operands) {
+		.send = __atomic_load_n(&said[0], __ATOMIC_RELAXED),
+		.recv = __atomic_load_n(&said[1], __ATOMIC_RELAXED),
+	};
 }
 
 /* All ranks' operands. Return: false: what a rank says is not in its heap. */
@@ -139,9 +147,8 @@ static bool find_operands(struct zcoll_comm *comm, const struct zc_sides *sides,
 
 	for (unsigned int i = 0; i < comm->nranks; i++) {
 		char *span = zc_mail_span(comm, i);
-		struct zc_operands at;
+		struct zc_operands at = read_operands(zc_mail_line(comm->mail, i, letter->seq));
 
-		memcpy(&at, zc_mail_line(comm->mail, i, letter->seq)->payload, sizeof(at));
 		if ((call->collective != ZCOLL_BROADCAST || i == call->root) &&
 		    !within(at.send, sides->input))
 			return false;

@@ -76,9 +76,12 @@ void zc_mail_write(struct zcoll_comm *comm, struct zc_letter *letter, const void
 	/* Also if a later one has been there, and was taken back */
 	if (line->stamp >= ZCOLL_STAMP(letter->seq, 0))
 		letter->form = ZCOLL_FORM_COMMAND;
-	line->call = letter->packed;
-	if (len)
-		memcpy(line->payload, payload, len);
+	/* For the kernel the stamp says all; and if the number was used before, others may be reading */
+	if (letter->form != ZCOLL_FORM_COMMAND) {
+		line->call = letter->packed;
+		if (len)
+			memcpy(line->payload, payload, len);
+	}
 	__atomic_store_n(&line->stamp, ZCOLL_STAMP(letter->seq, letter->form), __ATOMIC_RELEASE);
 	wake_parked(comm);
 }
@@ -147,23 +150,22 @@ static bool over(const struct zc_mail *mail, look_fn fn)
 #define IDLE_LOOKS	32
 
 /**
- * struct patience - how long this rank has waited
+ * struct patience - how long this rank has waited for one thing
  * @looks: looks that were in vain
- * @end: of the deadline; 0: not known yet
  * @nap: of zc_nap()
  */
 struct patience {
 	unsigned int looks;
-	uint64_t end;
 	uint64_t nap;
 };
 
-static uint64_t time_left(const struct zc_letter *letter, struct patience *waited)
+/* Until the deadline, which is for all waits of an operation together */
+static uint64_t time_left(struct zc_letter *letter)
 {
-	if (!waited->end)
-		waited->end = letter->deadline_ns ? zc_after(letter->deadline_ns) :
+	if (!letter->end)
+		letter->end = letter->deadline_ns ? zc_after(letter->deadline_ns) :
 						    ZCOLL_WAIT_FOREVER;
-	return zc_left(waited->end);
+	return zc_left(letter->end);
 }
 
 /* Sleep until the bell rings, or it is time to call the program's function */
@@ -171,7 +173,7 @@ static void park(struct zcoll_comm *comm, struct zc_letter *letter, look_fn fn,
 		 struct patience *waited)
 {
 	struct zc_mail *mail = comm->mail;
-	uint64_t left = time_left(letter, waited), nap = zc_nap(comm, &waited->nap, left);
+	uint64_t left = time_left(letter), nap = zc_nap(comm, &waited->nap, left);
 	struct zcoll_park args = {
 		.size = sizeof(args),
 		.flags = letter->deadline_ns && nap == left ? ZCOLL_PARK_DEADLINE : 0,
@@ -188,13 +190,13 @@ static void park(struct zcoll_comm *comm, struct zc_letter *letter, look_fn fn,
 }
 
 /* Call the program's function; if the time is over after it, the kernel is to be told at once */
-static void idle(struct zcoll_comm *comm, const struct zc_letter *letter, struct patience *waited)
+static void idle(struct zcoll_comm *comm, struct zc_letter *letter, struct patience *waited)
 {
 	const struct zc_mail *mail = comm->mail;
 
-	time_left(letter, waited);
+	time_left(letter);
 	zc_idle(comm);
-	if (!zc_left(waited->end))
+	if (!time_left(letter))
 		waited->looks = mail->spins + mail->yields;
 }
 

@@ -79,6 +79,7 @@ enum zc_look {
  * @packed: the call, as lines have it
  * @seen: ranks whose lines, of numbers below, have been seen and are the same
  * @deadline_ns: 0: none
+ * @end: of the deadline; 0: no wait has been so long that it would matter
  */
 struct zc_letter {
 	uint64_t seq;
@@ -86,6 +87,7 @@ struct zc_letter {
 	uint64_t packed;
 	unsigned int seen;
 	uint64_t deadline_ns;
+	uint64_t end;
 };
 
 static inline const char *zc_mail_at(const struct zc_mail *mail, unsigned int rank, size_t offset)

@@ -190,10 +190,10 @@ def one_node_goals(samples, overlap, translated):
     return out
 
 
-def write_latency(samples, ranks):
+def write_latency(samples, ranks, bound="bound-latency"):
     """Nanoseconds one way, from the smallest size: a batch's call goes there and back."""
     _, row = samples.by_size(ranks, "reuse")[0]
-    return row.median("bound-latency") / 2 if row.has("bound-latency") else None
+    return row.median(bound) / 2 if row.has(bound) else None
 
 
 def wire_goals(samples, ranks):

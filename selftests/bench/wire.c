@@ -9,7 +9,9 @@
  * at once, while as many come in. It is the bound to compare with, since the
  * same machines, network and rounds are used.
  *
- * "latency" instead of "traffic": an empty message goes from rank 0 to rank 1 and back.
+ * "latency" instead of "traffic": an empty message goes from rank 0 to rank 1 and back, and all
+ * others are idle. "pairs": the same between ranks 2 and 3, 4 and 5, and so on, all at once, as
+ * nodes of an all-reduce are busy at once.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -20,7 +22,8 @@
 #include "wire.h"
 
 static struct wire wire;
-static bool latency;
+/* Ranks that have a part in the ping-pong; 0: it is traffic that is measured */
+static unsigned int players;
 
 unsigned int wire_peer(const struct wire *w, unsigned int i, bool back)
 {
@@ -49,14 +52,17 @@ static void start(struct back_end *be, struct arena *arena, const char *arg)
 	const char *colon = arg ? strchr(arg, ':') : NULL;
 
 	if (!colon)
-		die("need traffic:PORT or latency:PORT");
-	latency = !strncmp(arg, "latency", 7);
+		die("need traffic:PORT, latency:PORT or pairs:PORT");
 	wire.port = colon + 1;
 	be->rank = number("RANK");
 	be->nranks = number("WORLD_SIZE");
+	if (!strncmp(arg, "latency:", 8))
+		players = 2;
+	else if (!strncmp(arg, "pairs:", 6))
+		players = be->nranks / 2 * 2;
 	wire.rank = be->rank;
 	wire.nranks = be->nranks;
-	wire.links = latency || be->nranks > 2 ? 2 : 1;
+	wire.links = players || be->nranks > 2 ? 2 : 1;
 	wire.arena = *arena;
 	wire_open(&wire);
 }
@@ -95,10 +101,12 @@ static void barrier(struct back_end *be)
 /* The news alone: 8 bytes */
 static void ping_pong(void)
 {
-	if (wire.rank == 0) {
+	if (wire.rank >= players)
+		return;
+	if (wire.rank % 2 == 0) {
 		wire_send(&wire, 0, 0, 0);
 		await(1);
-	} else if (wire.rank == 1) {
+	} else {
 		await(0);
 		wire_send(&wire, 1, 0, 0);
 	}
@@ -124,7 +132,7 @@ static void allreduce(struct back_end *be, const float *send, float *recv, size_
 {
 	(void)be;
 	(void)recv;
-	if (latency)
+	if (players)
 		ping_pong();
 	else
 		traffic((const char *)send - wire.arena.mem, count * sizeof(*send));

@@ -581,6 +581,59 @@ static void collectives_differ(struct zcoll_comm *comm)
 
 /* ------------------------------------------------------------------------- memory */
 
+/* Does a line of this rank have @payload? */
+static bool line_has(struct zcoll_comm *comm, const int32_t *payload, size_t bytes)
+{
+	const char *box = mmap(NULL, ZCOLL_MAILBOX_BYTES, PROT_READ, MAP_SHARED,
+			       zcoll_comm_fd(comm), ZCOLL_SPAN(zcoll_comm_rank(comm)));
+	bool found = false;
+
+	if (box == MAP_FAILED)
+		return false;
+	for (uint64_t i = 0; i < ZCOLL_LINES && !found; i++) {
+		const struct zcoll_line *line = (const void *)(box + ZCOLL_LINE_AT(i));
+
+		found = !memcmp(line->payload, payload, bytes);
+	}
+	munmap((void *)box, ZCOLL_MAILBOX_BYTES);
+	return found;
+}
+
+/* Others may have seen the line of a call that failed, and read what it says later */
+static void call_after_a_failure(struct zcoll_comm *comm)
+{
+	int32_t first[2] = { 0x5ca1ab1e, 0x0ddba11 }, second[2] = { 1, 2 };
+	int32_t out[2];
+
+	expect(zcoll_barrier(comm), 0);
+	if (zcoll_comm_rank(comm) == 1) {
+		sleep_ms(100);
+		expect(zcoll_comm_abort(comm), 0);
+		return;
+	}
+	expect(zcoll_allreduce(comm, first, out, 2, ZCOLL_INT32, ZCOLL_SUM), -ECANCELED);
+	expect(line_has(comm, first, sizeof(first)), 1);
+	expect(zcoll_allreduce(comm, second, out, 2, ZCOLL_INT32, ZCOLL_SUM), -ECANCELED);
+	expect(line_has(comm, first, sizeof(first)), 1);
+}
+
+/* More than a span has: it lies in no heap, wherever it is, and is for the kernel to refuse */
+static void larger_than_any_heap(struct zcoll_comm *comm)
+{
+	const uint64_t bytes = ZCOLL_SPAN_BYTES + (1 << 20);
+	void *none = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+			  -1, 0);
+	int32_t *heap = zcoll_alloc(comm, 1 << 14);
+	int err;
+
+	expect(none != MAP_FAILED && heap, 1);
+	memset(heap, 0, 1 << 14);
+	expect(sum(comm, heap, 1 << 12), 0);
+	err = zcoll_allreduce(comm, none, none, bytes, ZCOLL_UINT8, ZCOLL_SUM);
+	expect(err == -EFAULT || err == -ENOMEM || err == -EDQUOT, 1);
+	expect(sum(comm, heap, 1 << 12), 0);
+}
+
 static bool all_bytes_are(const char *p, size_t len, char byte)
 {
 	for (size_t i = 0; i < len; i++)
@@ -752,6 +805,9 @@ int main(void)
 	test_failures("for mail");
 	waits_for_bytes = 1 << 15;
 	test_failures("in heaps");
+	ok(run_ranks(&RANKS(3), call_after_a_failure),
+	   "a call after a failure changes no line that others may be reading");
+	ok(run_ranks(&RANKS(2), larger_than_any_heap), "operands larger than any heap");
 	waits_for_bytes = 8;
 	ok(run_ranks(&RANKS(2), sizes_differ), "8 bytes and 1 MiB do not meet");
 	ok(told[0][0] && !strcmp(told[0], told[1]), "and all ranks are told the same");
