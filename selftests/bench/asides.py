@@ -15,7 +15,7 @@ import time
 
 COST_RANKS = (1, 2)     # by one alone: the call itself, and SQPOLL on 2 CPUs
 OVERLAP_RANKS = 2
-EPOCHS = "5"            # of some seconds each, where arithmetic is translated
+EPOCHS = "5"
 EPOCH = re.compile(r"an epoch \(median\): ([0-9.]+) ms with overlap, ([0-9.]+) ms without")
 PICTURES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tools/examples/data/digits.csv")
 
@@ -53,10 +53,10 @@ class Asides:
 
     def digits(self):
         said = self.start("digits", OVERLAP_RANKS, f"{self.opt.build}/tools/digits", "--layers", "3",
-                          "--overlap", "1", "--epochs", EPOCHS, PICTURES)
+                          "--hidden", self.opt.hidden, "--overlap", "1", "--epochs", EPOCHS, PICTURES)
         times = EPOCH.search(said or "")
         if times:
-            self.fact("digits", OVERLAP_RANKS, *times.groups())
+            self.fact("digits", OVERLAP_RANKS, self.opt.hidden, *times.groups())
 
     def run(self):
         for ranks in COST_RANKS:
