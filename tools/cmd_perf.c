@@ -51,7 +51,7 @@ static const char help[] =
 "      --json FILE         write the results as JSON too\n"
 "  -h, --help              show this text\n"
 "\n"
-"Instead of the time of operations:\n"
+"Instead of the time of operations, and without the options that would change nothing:\n"
 "      --overlap           what is left of a non-blocking operation, and what becomes of\n"
 "                          computing, when twice its time is computed meanwhile\n"
 "      --cost              ns of a small all-reduce of -b bytes (8 to 1K) on one node, by\n"
@@ -250,6 +250,7 @@ static int perf_rank(void *arg)
 enum {
 	OPT_UNREGISTERED = 256, OPT_DEADLINE, OPT_JSON, OPT_COLL, OPT_IN_PLACE,
 	OPT_REPRODUCIBLE, OPT_AGREED, OPT_FABRIC, OPT_COUNTERS, OPT_OVERLAP, OPT_COST,
+	OPT_END
 };
 
 static const struct option options[] = {
@@ -423,23 +424,47 @@ static int set_option(struct perf_options *o, int opt)
 	}
 }
 
-/* One small all-reduce; what would change that is refused */
-static int check_cost(const struct perf_options *o)
+/* Options that would change nothing in a mode */
+static const struct {
+	const char *name;
+	int without_effect[16];	/* ended by 0 */
+} modes[] = {
+	[PERF_SWEEP] = { 0 },
+	[PERF_OVERLAP] = { "--overlap", { 'm', 'z', OPT_COUNTERS } },
+	[PERF_COST] = { "--cost", { 'e', 'i', 'f', 'm', 'c', 'r', 'z', 'a', 'R', OPT_IN_PLACE,
+				    OPT_UNREGISTERED, OPT_COUNTERS, OPT_FABRIC } },
+};
+
+static int refuse(const char *mode, const struct option *option)
 {
-	if (o->collective != ZCOLL_ALLREDUCE || !o->op || !o->dtype)
-		return usage("--cost takes one all-reduce, of one type, with one operator");
-	if (o->unregistered || o->in_place || o->max_text || o->agg > 1)
-		return usage("--cost does not take --unregistered, --in-place, -e or -m");
-	if (o->min_bytes > PERF_COST_MAX_BYTES || o->min_bytes < zcoll_dtype_size(o->dtype))
-		return usage("--cost -b %s: from one element up to %u bytes", o->min_text,
-			     PERF_COST_MAX_BYTES);
+	if (option->val < OPT_UNREGISTERED)
+		return usage("%s does not take -%c, --%s", mode, option->val, option->name);
+	return usage("%s does not take --%s", mode, option->name);
+}
+
+/* @given: by what getopt returns for it, was the option typed? */
+static int check_given(enum perf_mode mode, const bool *given)
+{
+	const struct option *option;
+	const int *opt;
+
+	for (opt = modes[mode].without_effect; *opt; opt++)
+		for (option = options; option->name; option++)
+			if (given[*opt] && option->val == *opt)
+				return refuse(modes[mode].name, option);
 	return 0;
 }
 
-static int check_overlap(const struct perf_options *o)
+static int check_cost(const struct perf_options *o)
 {
-	if (o->collective == ZCOLL_BARRIER || o->agg > 1)
-		return usage("--overlap takes one operation at a time, and no barrier");
+	size_t element = zcoll_dtype_size(o->dtype);
+
+	if (o->collective != ZCOLL_ALLREDUCE || !o->op || !o->dtype)
+		return usage("--cost takes one all-reduce, of one type, with one operator");
+	if (o->min_bytes < element || o->min_bytes > PERF_COST_MAX_BYTES || o->min_bytes % element)
+		return usage("--cost -b %s: must be a multiple of %zu, the bytes of %s, up to %u",
+			     o->min_text, element, zcoll_dtype_name(o->dtype),
+			     PERF_COST_MAX_BYTES);
 	return 0;
 }
 
@@ -465,19 +490,23 @@ static const char *typed(const char *text)
 	return text ? text : "32M (the default)";
 }
 
-static int check_options(const struct perf_options *o)
+static int check_options(const struct perf_options *o, const bool *given)
 {
+	int status = check_given(o->mode, given);
+
+	if (status)
+		return status;
+	if (o->ranks && (getenv("ZCOLL_RANK") || getenv("ZCOLL_SIZE")))
+		return usage("-g starts ranks, and this is one already; leave -g out");
 	if (o->mode == PERF_COST)
 		return check_cost(o);
-	if (o->mode == PERF_OVERLAP && check_overlap(o))
-		return STATUS_USAGE;
+	if (o->mode == PERF_OVERLAP && o->collective == ZCOLL_BARRIER)
+		return usage("--overlap takes no barrier");
 	if (o->min_bytes > o->max_bytes)
 		return usage("-b %s is more than -e %s", typed(o->min_text),
 			     typed(o->max_text));
 	if (!o->step_factor && !o->step_bytes)
 		return usage("-i 0: sizes would not grow");
-	if (o->ranks && (getenv("ZCOLL_RANK") || getenv("ZCOLL_SIZE")))
-		return usage("-g starts ranks, and this is one already; leave -g out");
 	return 0;
 }
 
@@ -490,10 +519,12 @@ static int perf(int argc, char **argv)
 		.deadline_ns = SESSION_DEFAULT,
 	};
 	struct launch job = { .child = perf_rank, .arg = &o, .grace_ns = LAUNCH_GRACE_NS };
+	bool given[OPT_END] = { false };
 	int opt, status;
 
 	while ((opt = getopt_long(argc, argv, "g:b:e:i:f:n:w:m:c:o:d:r:z:a:R:", options,
 				  NULL)) != -1) {
+		given[opt] = true;
 		status = set_option(&o, opt);
 		if (status)
 			return status;
@@ -501,7 +532,7 @@ static int perf(int argc, char **argv)
 	if (optind < argc)
 		return usage("unexpected argument '%s'", argv[optind]);
 	set_defaults(&o);
-	status = check_options(&o);
+	status = check_options(&o, given);
 	if (status)
 		return status;
 	if (!o.ranks)

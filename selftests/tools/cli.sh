@@ -90,6 +90,62 @@ joins_environment() {
 	return "$ret"
 }
 
+# ------------------------------------------------------- the modes of zcoll perf
+
+# A value that a long option takes; none: it takes none
+value_of() {
+	case $1 in
+	--coll) echo allreduce ;;
+	--op) echo sum ;;
+	--datatype) echo float ;;
+	--minbytes | --maxbytes | --rotate) echo 64 ;;
+	--stepfactor) echo 2 ;;
+	--fabric) echo loop ;;
+	--deadline | --json | --ngpus | --iters | --warmup_iters | --agg_iters | --check | \
+		--stepbytes | --root | --blocking | --average) echo 1 ;;
+	esac
+}
+
+# mode_takes MODE LONG_OPTION...: these it takes, and so gets as far as the device; all others
+# that there are would change nothing, and it says so
+mode_takes() {
+	local mode=$1 option taken
+	shift
+	taken=" $* "
+	for option in $("$zcoll" help perf | sed -nE 's/^ +(-.,)? *(--[a-z_-]+).*/\2/p'); do
+		case $option in --overlap | --cost | --help) continue ;; esac
+		# shellcheck disable=SC2046 # no value is no word
+		run "$zcoll" perf "$mode" -b 8 "$option" $(value_of "$option")
+		if [ "${taken#* "$option" }" != "$taken" ]; then
+			is 1 "$status" && said "no-device" || { echo "$option"; return 1; }
+		else
+			is 2 "$status" && said "$mode does not take" && said "$option" || return 1
+		fi
+	done
+}
+cost_takes() {
+	mode_takes --cost --coll --ngpus --minbytes --iters --warmup_iters --op --datatype \
+		--reproducible --agreed --deadline --json
+}
+overlap_takes() {
+	mode_takes --overlap --coll --ngpus --minbytes --maxbytes --stepbytes --stepfactor --iters \
+		--warmup_iters --check --op --datatype --root --in-place --reproducible --agreed \
+		--average --rotate --unregistered --deadline --fabric --json
+}
+cost_whole_elements() {
+	local type size
+
+	for type in int8:1 int16:2 half:2 float:4 double:8; do
+		size=${type#*:} type=${type%:*}
+		fails "no-device" "$zcoll" perf --cost -d "$type" -b $((5 * size)) &&
+			refused "--cost -b 1025: must be a multiple of $size" \
+				"$zcoll" perf --cost -d "$type" -b 1025 &&
+			refused "--cost -b 0: must be" "$zcoll" perf --cost -d "$type" -b 0 || return 1
+		[ "$size" = 1 ] || refused "--cost -b $((3 * size / 2)): must be a multiple of $size" \
+			"$zcoll" perf --cost -d "$type" -b $((3 * size / 2)) || return 1
+	done
+}
+
 # ----------------------------------------------------- files that are refused
 
 # npy NAME HEADER [DATA_BYTES]: a file of version 1
@@ -232,6 +288,12 @@ t "perf: an unknown operator is refused" refused "-o mean: not sum, prod, min, m
 t "perf: an unknown type is refused" refused "-d fp8: not int8, uint8, int16, uint16, int32, uint32, int64, uint64, fp16, bf16, fp32, fp64 or all" "$zcoll" perf -d fp8
 t "perf: -z 2 is refused" refused "-z 2: not a number from 0 to 1" "$zcoll" perf -z 2
 t "perf: -g under a launcher is refused" refused "is one already" env ZCOLL_RANK=0 "$zcoll" perf -g 2
+t "perf --cost: each option is used or refused" cost_takes
+t "perf --overlap: each option is used or refused" overlap_takes
+t "perf --cost: only whole elements, of at most 1 KiB" cost_whole_elements
+t "perf --cost: -g under a launcher is refused" refused "is one already" env ZCOLL_RANK=0 "$zcoll" perf --cost -g 2
+t "perf --overlap takes no barrier" refused "takes no barrier" "$zcoll" perf --overlap --coll barrier
+t "perf --cost takes one type" refused "of one type" "$zcoll" perf --cost -d all
 t "completion: subcommands" completes_subcommands
 t "completion: options" completes_options
 t "completion: values" completes_values
