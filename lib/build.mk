@@ -6,7 +6,8 @@ LIB_SONAME := libzcoll.so.0
 LIB_PMIX := $(shell pkg-config --exists pmix 2>/dev/null && echo yes)
 
 LIB_SRCS := bootstrap_env.c buffers.c call.c collectives.c command.c comm.c device.c key.c \
-	idle.c loaded.c names.c planner.c request.c sequence.c text.c time.c aggregator.c join.c join_nodes.c \
+	idle.c loaded.c names.c planner.c request.c sequence.c settings.c text.c \
+	time.c aggregator.c join.c join_nodes.c \
 	$(patsubst %,mail/%.c,area call heap line pull) \
 	$(patsubst %,boot/%.c,caller exchange failure frame gather guest meet nodes place proof receive server turn wire) \
 	$(patsubst lib/%,%,$(wildcard lib/plan/*.c)) \

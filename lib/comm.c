@@ -92,7 +92,8 @@ void zc_comm_destroy(struct zcoll_comm *comm)
 	free(comm);
 }
 
-static struct zcoll_comm *comm_new(const struct zcoll_attr *attr, const struct zcoll_info *info)
+static struct zcoll_comm *comm_new(const struct zcoll_attr *attr, const struct zcoll_info *info,
+				   const struct zc_settings *settings)
 {
 	struct zcoll_comm *comm = calloc(1, sizeof(*comm));
 
@@ -107,7 +108,7 @@ static struct zcoll_comm *comm_new(const struct zcoll_attr *attr, const struct z
 	comm->window = info->window;
 	comm->types = info->types;
 	comm->ops = info->ops;
-	comm->has_mailbox = info->features & ZCOLL_FEAT_MAILBOX;
+	comm->has_mailbox = settings->mailbox && info->features & ZCOLL_FEAT_MAILBOX;
 	pthread_rwlock_init(&comm->ranges_lock, NULL);
 	pthread_mutex_init(&comm->seq_lock, NULL);
 	pthread_mutex_init(&comm->ring_lock, NULL);
@@ -122,19 +123,23 @@ static struct zcoll_comm *comm_new(const struct zcoll_attr *attr, const struct z
 }
 
 /**
- * zc_comm_new - open the device and make a communicator that has not joined
+ * zc_comm_new - read the settings, open the device and make a communicator that has not joined
  * @comm: output
  * @dev: output: the device
  * @attr: attr
  */
 int zc_comm_new(struct zcoll_comm **comm, int *dev, const struct zcoll_attr *attr)
 {
+	struct zc_settings settings;
 	struct zcoll_info info;
+	int ret = zc_settings_get(&settings, attr->fabric, attr->error, attr->error_len);
 
+	if (ret)
+		return ret;
 	*dev = zc_device_open(attr->device, &info, attr->error, attr->error_len);
 	if (*dev < 0)
 		return *dev;
-	*comm = comm_new(attr, &info);
+	*comm = comm_new(attr, &info, &settings);
 	if (*comm)
 		return 0;
 	close(*dev);

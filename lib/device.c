@@ -28,7 +28,7 @@ static const char *what_helps(int err)
 		return "; is the module loaded (modprobe zcoll)?";
 	case EACCES:
 	case EPERM:
-		return "; this user must be able to read and write it (udev rule, container)";
+		return "; who may use it is in the group zcoll (usermod -aG zcoll USER, then log in again); a container must be given the device";
 	default:
 		return "";
 	}

@@ -105,7 +105,7 @@ struct zcoll_comm {
 	uint64_t deadline_ns;
 	const uint32_t *owner;	/* a page that fork() wipes, see zc_is_owner() */
 
-	bool has_mailbox;	/* the module knows them */
+	bool has_mailbox;	/* the module knows them, and they are wanted */
 	struct zc_mail *mail;	/* mailboxes, or NULL */
 
 	_Atomic uint64_t next;	/* the sequence number to be drawn next */
@@ -140,6 +140,15 @@ struct zcoll_comm {
 /* device.c */
 int zc_device_open(const char *device, struct zcoll_info *info, char *text, size_t len);
 int zc_ioctl(int fd, unsigned long cmd, void *arg);
+
+/* settings.c */
+struct zc_settings {
+	bool mailbox;		/* ZCOLL_MAILBOX */
+};
+
+int zc_setting(const char *name, const char *const words[], int otherwise, char *text, size_t len);
+int zc_settings_get(struct zc_settings *settings, const char *fabric, char *text, size_t len);
+const char *zc_fabric(const char *asked);
 
 /* text.c */
 int zc_text(char *text, size_t len, int err, const char *fmt, ...)

@@ -46,15 +46,6 @@ static int no_memory(const struct zc_meeting *m)
 	return zc_exchange_error(m->x, -ENOMEM, "no memory for a communicator");
 }
 
-static const char *fabric_of(const struct zcoll_attr *attr)
-{
-	const char *env = getenv("ZCOLL_FABRIC");
-
-	if (attr->fabric)
-		return attr->fabric;
-	return env && *env ? env : "rdma";
-}
-
 /* All must speak alike */
 static int check_greetings(const struct zc_meeting *m, const struct greeting *all)
 {
@@ -312,7 +303,7 @@ static struct zc_meeting *meeting_new(const struct zcoll_attr *user, bool aggreg
 	m->own.error_len = sizeof(m->text);
 	m->attr = &m->own;
 	m->aggregate = aggregate;
-	m->fabric = fabric_of(user);
+	m->fabric = zc_fabric(user->fabric);
 	return m;
 }
 

@@ -21,7 +21,7 @@ static const char *advice(int err)
 		return "load the module: modprobe zcoll (as root)";
 	case EACCES:
 	case EPERM:
-		return "this user must be able to read and write it: join its group, or install the udev rule (in a container: allow the device)";
+		return "who may use it is in the group zcoll (usermod -aG zcoll USER, then log in again); a container must be given the device";
 	case ENOTTY:
 		return "this is not the device of zcoll; check $ZCOLL_DEVICE";
 	default:

@@ -9,7 +9,6 @@
  */
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -74,13 +73,6 @@ static bool crowded(unsigned int nranks)
 	return (unsigned int)CPU_COUNT(&cpus) < nranks;
 }
 
-static bool wanted(void)
-{
-	const char *value = getenv("ZCOLL_MAILBOX");
-
-	return !value || strcmp(value, "0");
-}
-
 /**
  * zc_mail_open - map the mailboxes, if there can be some
  * @comm: has joined
@@ -91,8 +83,7 @@ void zc_mail_open(struct zcoll_comm *comm)
 {
 	struct zc_mail *mail;
 
-	if (!comm->has_mailbox || comm->nodes > 1 || comm->nranks > ZCOLL_MAILBOX_RANKS ||
-	    !wanted())
+	if (!comm->has_mailbox || comm->nodes > 1 || comm->nranks > ZCOLL_MAILBOX_RANKS)
 		return;
 	mail = calloc(1, sizeof(*mail));
 	if (!mail)

@@ -39,6 +39,9 @@ const char *zc_choice_algorithm(const char *name, size_t len);
 int zc_choice_parse(const char *text, struct zc_choice *choice, char *error,
 		    size_t error_len);
 
+/* select.c: do the variables of selection make sense, each by itself? */
+int zc_plan_environment(char *error, size_t error_len);
+
 /**
  * struct zc_rule_query - for what a rule is looked for
  * @collective: ZCOLL_ALLREDUCE ...

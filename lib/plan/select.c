@@ -179,18 +179,25 @@ static int take(const struct zcoll_plan_query *query, struct zcoll_plan_choice *
 	return err;
 }
 
+static int parse(const char *text, struct zc_choice *wanted, const char *who, char *error,
+		 size_t error_len)
+{
+	char why[ZCOLL_TEXT_MAX];
+
+	if (!zc_choice_parse(text, wanted, why, sizeof(why)))
+		return 0;
+	snprintf(error, error_len, "%s: %s", who, why);
+	return -EINVAL;
+}
+
 static int take_text(const struct zcoll_plan_query *query, struct zcoll_plan_choice *choice,
 		     uint32_t by, const char *text, const char *who, char *error,
 		     size_t error_len)
 {
 	struct zc_choice wanted;
-	char why[ZCOLL_TEXT_MAX];
+	int err = parse(text, &wanted, who, error, error_len);
 
-	if (zc_choice_parse(text, &wanted, why, sizeof(why))) {
-		snprintf(error, error_len, "%s: %s", who, why);
-		return -EINVAL;
-	}
-	return take(query, choice, by, &wanted, who, error, error_len);
+	return err ? err : take(query, choice, by, &wanted, who, error, error_len);
 }
 
 /* An environment variable; one that is empty is as good as none */
@@ -201,20 +208,27 @@ static const char *variable(const char *name)
 	return value && *value ? value : NULL;
 }
 
-/* ZCOLL_PLAN_REDUCE_SCATTER and the like, or ZCOLL_PLAN; NULL: neither is set */
-static const char *from_environment(uint32_t collective, char name[NAME_LEN])
+/*
+ * ZCOLL_PLAN_REDUCE_SCATTER and the like, or ZCOLL_PLAN; NULL: neither is set. @who gets name and
+ * value.
+ */
+static const char *from_environment(uint32_t collective, char who[ZCOLL_TEXT_MAX])
 {
+	char name[NAME_LEN];
 	const char *value;
 	size_t i;
 
-	snprintf(name, NAME_LEN, "ZCOLL_PLAN_%s", zcoll_collective_name(collective));
+	snprintf(name, sizeof(name), "ZCOLL_PLAN_%s", zcoll_collective_name(collective));
 	for (i = 0; name[i]; i++)
 		name[i] = name[i] == '-' ? '_' : toupper((unsigned char)name[i]);
 	value = variable(name);
+	if (!value) {
+		snprintf(name, sizeof(name), "ZCOLL_PLAN");
+		value = variable(name);
+	}
 	if (value)
-		return value;
-	snprintf(name, NAME_LEN, "ZCOLL_PLAN");
-	return variable(name);
+		snprintf(who, ZCOLL_TEXT_MAX, "%s=%.100s", name, value);
+	return value;
 }
 
 /* Return: 1: a rule has decided; 0: there is none; or a negative errno */
@@ -276,7 +290,7 @@ static int take_best(const struct zcoll_plan_query *query, struct zcoll_plan_cho
 static int decide(const struct zcoll_plan_query *query, struct zcoll_plan_choice *choice,
 		  char *error, size_t error_len)
 {
-	char name[NAME_LEN], who[ZCOLL_TEXT_MAX];
+	char who[ZCOLL_TEXT_MAX];
 	const char *text;
 	int err;
 
@@ -285,12 +299,10 @@ static int decide(const struct zcoll_plan_query *query, struct zcoll_plan_choice
 		return take_text(query, choice, ZCOLL_BY_CALL, query->choice, who, error,
 				 error_len);
 	}
-	text = from_environment(query->collective, name);
-	if (text) {
-		snprintf(who, sizeof(who), "%s=%.100s", name, text);
+	text = from_environment(query->collective, who);
+	if (text)
 		return take_text(query, choice, ZCOLL_BY_ENVIRONMENT, text, who, error,
 				 error_len);
-	}
 	err = take_rule(query, choice, error, error_len);
 	if (err)
 		return err < 0 ? err : 0;
@@ -369,4 +381,29 @@ int zcoll_plan_select(const struct zcoll_plan_query *query, struct zcoll_plan_ch
 	appraise_all(query, choice);
 	sort(choice);
 	return decide(query, choice, error, error_len);
+}
+
+/* Those that no rule or fabric would be asked for now are read, too */
+int zc_plan_environment(char *error, size_t error_len)
+{
+	const struct zcoll_plan_query any = { .size = sizeof(any) };
+	const struct zc_rule_query rule = { 0 };
+	const char *text, *rules = variable("ZCOLL_RULES");
+	char who[ZCOLL_TEXT_MAX], why[ZCOLL_TEXT_MAX];
+	struct zcoll_fabric fabric;
+	struct zc_choice wanted;
+	uint32_t c;
+	int err;
+
+	for (c = 1; c < ZCOLL_NR_COLLECTIVES; c++) {
+		text = from_environment(c, who);
+		if (text && parse(text, &wanted, who, error, error_len))
+			return -EINVAL;
+	}
+	err = rules ? zc_rules_find(rules, &rule, &wanted, who, sizeof(who), why, sizeof(why)) : 0;
+	if (err < 0) {
+		snprintf(error, error_len, "ZCOLL_RULES: %s", why);
+		return err;
+	}
+	return get_fabric(&any, &fabric, error, error_len);
 }

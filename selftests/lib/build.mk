@@ -5,7 +5,7 @@
 
 LIBT := $(B)/selftests/lib
 LIBT_MOCK := $(LIBT)/calls $(LIBT)/collectives $(LIBT)/planner $(LIBT)/ranges \
-	$(LIBT)/nodes
+	$(LIBT)/nodes $(LIBT)/settings
 LIBT_HOST := $(LIBT)/env $(LIBT)/names $(LIBT_MOCK) $(LIBT)/store
 LIBT_DEV := $(LIBT)/dev_calls $(LIBT)/dev_collectives $(LIBT)/dev_plans $(LIBT)/dev_ring \
 	$(LIBT)/dev_errors $(LIBT)/dev_idle $(LIBT)/dev_mail $(LIBT)/dev_nodes
@@ -16,10 +16,10 @@ $(LIBT_HOST) $(LIBT_DEV): LDLIBS = $(LIB_LIBS)
 $(LIBT_HOST) $(LIBT_DEV): %: %.o $(B)/lib/libzcoll.a
 	$(link)
 
-$(LIBT)/collectives.o $(LIBT)/planner.o: override CPPFLAGS += -Ilib
+$(LIBT)/collectives.o $(LIBT)/planner.o $(LIBT)/settings.o: override CPPFLAGS += -Ilib
 $(LIBT_MOCK): $(LIBT)/mock.o
 $(LIBT_MOCK): LDLIBS += -Wl,--wrap=open,--wrap=ioctl,--wrap=io_uring_submit
-$(LIBT)/store $(LIBT)/nodes $(LIBT)/dev_nodes: $(LIBT)/party.o
+$(LIBT)/store $(LIBT)/nodes $(LIBT)/settings $(LIBT)/dev_nodes: $(LIBT)/party.o
 $(LIBT_DEV): $(LIBT)/ranks.o
 $(LIBT)/dev_collectives $(LIBT)/dev_mail: $(LIBT)/against.o $(LIBT)/oracle.o $(B)/engine/libzcengine.a $(B)/engine/libzcplan.a
 

@@ -267,6 +267,10 @@ static int call(unsigned long request, void *arg)
 int __wrap_open(const char *path, int flags, ...)
 {
 	(void)path;
+	if (mock.refuse_open) {
+		errno = mock.refuse_open;
+		return -1;
+	}
 	return eventfd(0, flags & O_CLOEXEC ? EFD_CLOEXEC : 0);
 }
 

@@ -34,6 +34,7 @@ struct mock {
 	unsigned long number;		/* and its ioctl */
 	struct zcoll_buf buf;		/* the range registered last */
 	uint32_t handles;
+	int refuse_open;		/* the device cannot be opened: positive errno */
 	int refuse;			/* the next submission gets this error */
 	int fail;			/* the next operation ends with this error */
 	int interrupt;			/* so many ioctls of it are interrupted first */
