@@ -52,8 +52,9 @@ static int why_not_joined(struct zcoll_comm *comm, const struct zcoll_attr *attr
 	absent = st.nranks - st.arrived;
 	list_ranks(ranks, sizeof(ranks), missing, absent < LIST_AT_MOST ? absent : LIST_AT_MOST,
 		   absent);
-	return FAIL(attr, -ETIMEDOUT, "rank %u: %u of %u ranks joined in %g s, missing: %s",
-		    comm->rank, st.arrived, st.nranks, attr->join_timeout_ns / 1e9, ranks);
+	return FAIL(attr, -ETIMEDOUT, "rank %u: %u of %u ranks joined in %g s, missing: %s%s",
+		    comm->rank, st.arrived, st.nranks, attr->join_timeout_ns / 1e9, ranks,
+		    attr->exchange ? "" : "; to meet ranks of other nodes, set ZCOLL_STORE=HOST:PORT");
 }
 
 /* Wait until the endpoint says that all ranks of this node are there */

@@ -59,9 +59,12 @@ static int spread(struct caller *c, size_t len, uint8_t *all, size_t size)
 
 static int lost(const struct caller *c, int err)
 {
+	char name[PLACE_NAME];
+
+	zc_store_place_name(name, sizeof(name), &c->place);
 	if (err == -ETIMEDOUT)
-		return zc_exchange_error(&c->x, err, "rank 0's store did not answer in %g s",
-					 c->x.attr->join_timeout_ns / 1e9);
+		return zc_exchange_error(&c->x, err, "rank 0's store at %s did not answer in %g s",
+					 name, c->x.attr->join_timeout_ns / 1e9);
 	if (err == -EPROTO)
 		return zc_exchange_error(&c->x, err, "rank 0's store sent what it should not");
 	return zc_exchange_error(&c->x, -EOWNERDEAD,

@@ -37,7 +37,7 @@ void zc_store_failf(struct server *s, int err, const char *fmt, ...)
 void zc_store_expired(struct server *s, uint64_t timeout_ns)
 {
 	bool *there = calloc(s->x.n, sizeof(*there));
-	char text[ZCOLL_TEXT_MAX];
+	char text[ZCOLL_TEXT_MAX], name[PLACE_NAME];
 
 	if (!there) {
 		zc_store_failed(s, -ENOMEM, "rank 0: no memory for the store");
@@ -48,7 +48,8 @@ void zc_store_expired(struct server *s, uint64_t timeout_ns)
 		there[p] = s->members[p] && s->members[p]->round == s->x.round;
 	zc_missing_text(text, sizeof(text), &s->x, there, timeout_ns);
 	free(there);
-	zc_store_failed(s, -ETIMEDOUT, text);
+	zc_store_place_name(name, sizeof(name), &s->place);
+	zc_store_failf(s, -ETIMEDOUT, "%s; they are met at %s", text, name);
 }
 
 /* A member has gone too early */

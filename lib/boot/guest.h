@@ -41,6 +41,7 @@ struct guest {
 
 struct server {
 	struct zc_exchange x;
+	struct store_place place;
 	int listener;		/* -1: all are there */
 	bool deaf;		/* there are too many strangers to listen to more */
 	int epoll;

@@ -100,18 +100,16 @@ static int try_all(struct caller *c, const struct addrinfo *list)
 
 static int cannot_call(const struct caller *c, int err)
 {
-	char ports[32];
+	char name[PLACE_NAME];
 
-	snprintf(ports, sizeof(ports), c->place.low == c->place.high ? "%u" : "%u-%u",
-		 c->place.low, c->place.high);
+	zc_store_place_name(name, sizeof(name), &c->place);
 	if (is_refusal(err))
 		return zc_exchange_error(&c->x, -EKEYREJECTED,
-					 "who answers at %.100s port %s is not the store of this job, or has another ZCOLL_KEY",
-					 c->place.host, ports);
+					 "who answers at %s is not the store of this job, or has another ZCOLL_KEY",
+					 name);
 	return zc_exchange_error(&c->x, -ETIMEDOUT,
-				 "rank 0's store at %.100s port %s did not answer in %g s: %s",
-				 c->place.host, ports, c->x.attr->join_timeout_ns / 1e9,
-				 strerror(-err));
+				 "rank 0's store at %s did not answer in %g s: %s", name,
+				 c->x.attr->join_timeout_ns / 1e9, strerror(-err));
 }
 
 /* Call until the store answers: rank 0 may be late */
@@ -160,8 +158,8 @@ int zc_caller_meet(struct caller *c)
 		return ret;
 	list = resolve(c, &err);
 	if (!list)
-		return zc_exchange_error(&c->x, -EHOSTUNREACH, "store %.100s: %s", c->place.host,
-					 gai_strerror(err));
+		return zc_exchange_error(&c->x, -EHOSTUNREACH, "%s=%.100s: %s", c->place.from,
+					 c->place.host, gai_strerror(err));
 	ret = call(c, list);
 	freeaddrinfo(list);
 	return ret;

@@ -45,8 +45,8 @@ static int get_range(struct store_place *place, const char *store, const struct 
 	const char *range = getenv("ZCOLL_PORTS"), *end;
 
 	if (!range)
-		return FAIL(attr, -EINVAL, "store %s: no port: say HOST:PORT, or set ZCOLL_PORTS=LOW-HIGH",
-			    store);
+		return FAIL(attr, -EINVAL, "%s=%.150s: no port: say HOST:PORT, or set ZCOLL_PORTS=LOW-HIGH",
+			    place->from, store);
 	if (!get_port(range, '-', &place->low, &end) || !get_port(end, '\0', &place->high, &end) ||
 	    place->low > place->high || place->high - place->low >= PORTS_MAX)
 		return FAIL(attr, -EINVAL, "ZCOLL_PORTS=%.80s: must be LOW-HIGH, at most %u ports of 1 to 65535",
@@ -69,13 +69,14 @@ static int parse(struct store_place *place, const char *store, const struct zcol
 		port = store + len;
 	}
 	if (!len || len >= sizeof(place->host) || (*store == '[' && host[len] != ']'))
-		return FAIL(attr, -EINVAL, "store %.150s: must be HOST:PORT or [IPV6]:PORT", store);
+		return FAIL(attr, -EINVAL, "%s=%.150s: must be HOST:PORT or [IPV6]:PORT",
+			    place->from, store);
 	snprintf(place->host, sizeof(place->host), "%.*s", (int)len, host);
 	if (!*port)
 		return get_range(place, store, attr);
 	if (*port != ':' || !get_port(port + 1, '\0', &place->low, &end))
-		return FAIL(attr, -EINVAL, "store %.150s: after the host must follow a port, :1 to :65535; an IPv6 address is put in [ ]",
-			    store);
+		return FAIL(attr, -EINVAL, "%s=%.150s: after the host must follow a port, :1 to :65535; an IPv6 address is put in [ ]",
+			    place->from, store);
 	place->high = place->low;
 	return 0;
 }
@@ -106,7 +107,25 @@ int zc_store_place(struct store_place *place, const struct zcoll_attr *attr)
 {
 	const char *store = attr->store ? attr->store : getenv("ZCOLL_STORE");
 
+	place->from = attr->store ? "zcoll_attr.store" : store ? "ZCOLL_STORE" : "MASTER_ADDR";
 	return store ? parse(place, store, attr) : from_master(place, attr);
+}
+
+/**
+ * zc_store_place_name - a place for texts: "host:29600 (ZCOLL_STORE)"
+ * @name: output
+ * @len: its size, PLACE_NAME suffices
+ * @place: the place
+ */
+void zc_store_place_name(char *name, size_t len, const struct store_place *place)
+{
+	bool ipv6 = strchr(place->host, ':');
+	char range[16] = "";
+
+	if (place->low != place->high)
+		snprintf(range, sizeof(range), "-%u", place->high);
+	snprintf(name, len, "%s%.100s%s:%u%s (%s)", ipv6 ? "[" : "", place->host, ipv6 ? "]" : "",
+		 place->low, range, place->from);
 }
 
 /**

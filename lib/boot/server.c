@@ -171,19 +171,18 @@ static int raise_file_limit(struct server *s)
 static int begin(struct server *s)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
-	struct store_place place;
 	int ret;
 
 	ret = raise_file_limit(s);
 	if (!ret)
-		ret = zc_store_place(&place, s->x.attr);
+		ret = zc_store_place(&s->place, s->x.attr);
 	if (ret)
 		return ret;
 	s->members = calloc(s->x.n, sizeof(struct guest *));
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (!s->members || s->epoll < 0)
 		return zc_exchange_error(&s->x, -ENOMEM, "no memory for the store");
-	s->listener = zc_store_listen(&place, s->x.attr);
+	s->listener = zc_store_listen(&s->place, s->x.attr);
 	if (s->listener < 0)
 		return s->listener;
 	epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->listener, &ev);

@@ -121,14 +121,18 @@ bool zc_is_proof(const uint8_t proof[PROOF_BYTES], const struct proof_of *of, co
 #define SIDE_CALLER	"zcoll store, caller"
 #define SIDE_SERVER	"zcoll store, server"
 
-/* Where the store is */
+/* Where the store is, and what says so */
 struct store_place {
 	char host[256];
 	unsigned int low, high;		/* ports */
+	const char *from;		/* "ZCOLL_STORE" */
 };
+
+#define PLACE_NAME	160		/* bytes of a place's name */
 
 /* place.c */
 int zc_store_place(struct store_place *place, const struct zcoll_attr *attr);
+void zc_store_place_name(char *name, size_t len, const struct store_place *place);
 int zc_store_listen(const struct store_place *place, const struct zcoll_attr *attr);
 struct addrinfo *zc_store_resolve(const struct store_place *place, int *err);
 void zc_set_port(struct sockaddr *sa, unsigned int port);

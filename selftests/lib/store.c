@@ -180,8 +180,48 @@ static void test_no_store(void)
 	party.attr.join_timeout_ns = 200 * PARTY_MS;
 	party_run(&party);
 	is(party.results[1].ret, -ETIMEDOUT, "without rank 0 the time ends it");
-	has(party.results[1].text, "rank 1: rank 0's store at 127.0.0.1 port", "by name");
+	has(party.results[1].text, "rank 1: rank 0's store at 127.0.0.1:", "by name");
 	has(party.results[1].text, "Connection refused", "with the reason");
+}
+
+/* Of 3 ranks some do not come: the others are told @part */
+static void miss(int (*play)(struct party *, unsigned int, struct zcoll_attr *), const char *part,
+		 const char *name)
+{
+	struct party party;
+
+	party_init(&party, 3, 0, play);
+	party.attr.store = NULL;
+	party.processes = 2;
+	party.attr.join_timeout_ns = 300 * PARTY_MS;
+	party_run(&party);
+	if (play == rank_0_never_comes)
+		party.results[0] = party.results[1];
+	ok(party_all(&party, -ETIMEDOUT, part), "%s", name);
+}
+
+/* Whoever is missing has perhaps been told another place */
+static void test_place_is_named(void)
+{
+	char place[60], part[120];
+	unsigned int port;
+
+	snprintf(place, sizeof(place), "%s", party_store("127.0.0.1", &port));
+	setenv("ZCOLL_STORE", place, 1);
+	snprintf(part, sizeof(part), "at %s (ZCOLL_STORE)", place);
+	miss(meet, part, "a rank is missing at ZCOLL_STORE, which is named");
+	miss(rank_0_never_comes, part, "so it is if that is rank 0");
+	unsetenv("ZCOLL_STORE");
+
+	party_store("127.0.0.1", &port);
+	setenv("MASTER_ADDR", "127.0.0.1", 1);
+	snprintf(place, sizeof(place), "%u", port - 1);
+	setenv("MASTER_PORT", place, 1);
+	snprintf(part, sizeof(part), "at 127.0.0.1:%u (MASTER_ADDR)", port);
+	miss(meet, part, "a rank is missing where MASTER_ADDR says, which is named");
+	miss(rank_0_never_comes, part, "and again");
+	unsetenv("MASTER_ADDR");
+	unsetenv("MASTER_PORT");
 }
 
 /* ---- who does not belong ---- */
@@ -591,7 +631,7 @@ static const struct {
 } places[] = {
 	{ "", NULL, NULL, "must be HOST:PORT" },
 	{ ":1", NULL, NULL, "must be HOST:PORT" },
-	{ "host", NULL, NULL, "store host: no port" },
+	{ "host", NULL, NULL, "zcoll_attr.store=host: no port" },
 	{ "host:", NULL, NULL, "must follow a port" },
 	{ "host:0", NULL, NULL, "must follow a port" },
 	{ "host:65536", NULL, NULL, "must follow a port" },
@@ -640,6 +680,7 @@ int main(void)
 	test_missing();
 	test_impatient();
 	test_no_store();
+	test_place_is_named();
 	test_strange_ranks();
 	test_strangers(20, false, "strangers who send garbage do not keep ranks from meeting");
 	test_strangers(200, true, "nor do many who say nothing: they are dropped");
