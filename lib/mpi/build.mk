@@ -5,7 +5,7 @@
 
 MPI_B := $(B)/lib/mpi
 MPIS := $(foreach m,openmpi mpich,$(if $(shell command -v mpicc.$m),$m))
-MPI_SRCS := blocking comm data errors forms fortran_wait guard limits line memory nonblocking \
+MPI_SRCS := absent blocking comm data environment errors forms fortran_wait guard limits line memory nonblocking \
 	operation persistent queue requests setup stats take types wait
 MPI_SRCS_openmpi := fortran_calls
 MPI_SRCS_FORTRAN := fortran_calls fortran_wait

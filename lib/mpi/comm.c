@@ -8,8 +8,8 @@
  * for good: the ranks agree by an all-reduce on what they can do and want (ZCOLL_MPI), rank
  * 0 draws a key and broadcasts it, and zcoll_comm_create() exchanges the rest by all-gathers,
  * and fails on all ranks if it does on one. A rank that is turned off or lacks something
- * takes part in the first step, or the others would meet its next call there. A duplicate
- * of a communicator gets its own.
+ * takes part in the first step, or the others would meet its next call there; one that has not
+ * preloaded the library does not, see absent.c. A duplicate of a communicator gets its own.
  *
  * A communicator that MPI frees is left when its last operation is over, and persistent requests
  * keep theirs; a second attribute tells when the MPI communicator has gone. The communicators
@@ -98,15 +98,21 @@ static int gather(void *arg, const void *mine, void *all, size_t bytes)
 	       0 : -EIO;
 }
 
+static bool agree_on(const void *mine, void *all, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+	MPI_Request request;
+
+	return PMPI_Iallreduce(mine, all, 2, type, op, comm, &request) == MPI_SUCCESS &&
+	       zm_absent_await(comm, &request);
+}
+
 /* The least that all ranks can do */
 static bool agree(MPI_Comm comm, struct ability *least)
 {
 	struct ability mine = *least;
 
-	return PMPI_Allreduce(&mine.types, &least->types, 2, MPI_UINT64_T, MPI_BAND, comm) ==
-	       MPI_SUCCESS &&
-	       PMPI_Allreduce(&mine.ready, &least->ready, 2, MPI_INT64_T, MPI_MIN, comm) ==
-	       MPI_SUCCESS && least->ready;
+	return agree_on(&mine.types, &least->types, MPI_UINT64_T, MPI_BAND, comm) &&
+	       agree_on(&mine.ready, &least->ready, MPI_INT64_T, MPI_MIN, comm) && least->ready;
 }
 
 static bool draw_key(struct zcoll_attr *attr, MPI_Comm comm)
@@ -160,11 +166,26 @@ static bool join(struct zm_comm *c, MPI_Comm comm)
 	return false;
 }
 
+/* Have zm_comm_gone() called: without it, an error might be raised on a handle that is gone */
+static bool watch(MPI_Comm comm)
+{
+	void *value;
+	int found;
+
+	if (PMPI_Comm_get_attr(comm, zm_watch_keyval(), &value, &found) == MPI_SUCCESS &&
+	    (found || PMPI_Comm_set_attr(comm, zm_watch_keyval(), NULL) == MPI_SUCCESS))
+		return true;
+	zm_why_no_comm("the MPI refuses to keep an attribute");
+	return false;
+}
+
 /* Is there all that this rank needs, and may it be used? Return: 0, or @text says why not */
 static int ready(struct zcoll_info *info, char *text, size_t len)
 {
 	if (!zm_wanted())
 		snprintf(text, len, "ZCOLL_MPI=0");
+	else if (zm_wrong_setting())
+		snprintf(text, len, "%s", zm_wrong_setting());
 	else if (!zm_able())
 		snprintf(text, len, "the MPI refuses a request or a communicator");
 	else
@@ -192,7 +213,8 @@ static enum zm_reason make(struct zm_comm *c, MPI_Comm comm)
 		.types = info.types, .ops = info.ops, .ready = !ret, .most = zm_limit_pinned(),
 	};
 	if (!agree(comm, &least)) {
-		zm_why_no_comm(ret ? text : "a rank has no device, no io_uring or ZCOLL_MPI=0");
+		zm_why_no_comm(ret ? text :
+			       "a rank has no device, no io_uring, a wrong setting or ZCOLL_MPI=0");
 		return zm_wanted() ? ZM_NO_COMM : ZM_OFF;
 	}
 	c->types = least.types;
@@ -201,18 +223,8 @@ static enum zm_reason make(struct zm_comm *c, MPI_Comm comm)
 	c->window = info.window;
 	if (!join(c, comm))
 		return ZM_NO_COMM;
-	least = (struct ability){ .ready = first_barrier(c) };
+	least = (struct ability){ .ready = first_barrier(c) && watch(comm) };
 	return agree(comm, &least) ? ZM_TAKEN : ZM_NO_COMM;
-}
-
-/* Have zm_comm_gone() called */
-static void watch(MPI_Comm comm)
-{
-	void *value;
-	int found;
-
-	if (PMPI_Comm_get_attr(comm, zm_watch_keyval(), &value, &found) == MPI_SUCCESS && !found)
-		PMPI_Comm_set_attr(comm, zm_watch_keyval(), NULL);
 }
 
 /* For a rank that lacks the memory for one */
@@ -249,10 +261,8 @@ struct zm_comm *zm_comm_make(MPI_Comm comm)
 	c->users = 1;
 	c->handle = comm;
 	c->pass = make(c, comm);
-	if (c->pass == ZM_TAKEN) {
+	if (c->pass == ZM_TAKEN)
 		enlist(c);
-		watch(comm);
-	}
 	return c;
 }
 

@@ -16,12 +16,21 @@
 
 #define STATUS	127	/* as when a program cannot be loaded */
 
+static bool is_loaded(const char *name)
+{
+	void *lib = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+
+	if (lib)
+		dlclose(lib);
+	return lib;
+}
+
 static bool other_is_loaded(void)
 {
 	static const char *const others[] = { ZM_OTHER_LIBS };
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-		if (dlopen(others[i], RTLD_LAZY | RTLD_NOLOAD))
+		if (is_loaded(others[i]))
 			return true;
 	return false;
 }

@@ -120,12 +120,15 @@ struct zm_request {
 	struct zm_request *next;
 };
 
-/* setup.c */
+/* environment.c */
 bool zm_wanted(void);
+const char *zm_wrong_setting(void);
+bool zm_wants_stats(int rank);
+
+/* setup.c */
 bool zm_able(void);
 bool zm_in_world(void);
 void zm_die(const char *what);
-bool zm_wants_stats(int rank);
 int zm_keyval(void);
 int zm_watch_keyval(void);
 MPI_Request zm_never(void);
@@ -149,6 +152,9 @@ void zm_comm_put(struct zm_comm *c);
 bool zm_comm_any(bool (*is)(struct zm_comm *c));
 int zm_comm_deleted(MPI_Comm comm, int keyval, void *value, void *extra);
 int zm_comm_gone(MPI_Comm comm, int keyval, void *value, void *extra);
+
+/* absent.c */
+bool zm_absent_await(MPI_Comm comm, MPI_Request *request);
 
 /* limits.c */
 uint64_t zm_limit_pinned(void);

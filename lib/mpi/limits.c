@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../internal.h"
 #include "internal.h"
 
 #define SHARE	2	/* of the limit of locked memory one operation may take */
@@ -49,12 +50,11 @@ uint64_t zm_limit_pinned(void)
 int zm_limit_device(struct zcoll_info *info, char *text, size_t len)
 {
 	struct io_uring ring;
-	int ret = zcoll_info_get(NULL, info);
+	int ret = zc_device_open(NULL, info, text, len);
 
-	if (ret) {
-		snprintf(text, len, "no device: %s; is the module loaded?", strerror(-ret));
+	if (ret < 0)
 		return ret;
-	}
+	close(ret);
 	ret = io_uring_queue_init(1, &ring, 0);
 	if (ret) {
 		snprintf(text, len, "no io_uring: %s", strerror(-ret));

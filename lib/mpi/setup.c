@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR MIT
 /*
- * What the environment says, the attributes that communicators are kept and watched by, a
- * request that is never complete, see zm_progress(), and a communicator of this process alone,
- * for requests.c. All are made at the first call that could be taken, for MPI must have begun,
- * and last as long as MPI does.
+ * The attributes that communicators are kept and watched by, a request that is never complete,
+ * see zm_progress(), and a communicator of this process alone, for requests.c. All are made at
+ * the first call that could be taken, for MPI must have begun, and last as long as MPI does.
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "internal.h"
 
@@ -16,11 +14,6 @@ static bool able;
 static int keyval, watch_keyval;
 static MPI_Request never;
 static MPI_Comm self;
-
-static bool is_no(const char *text)
-{
-	return !strcmp(text, "0") || !strcmp(text, "off") || !strcmp(text, "no");
-}
 
 static int query(void *arg, MPI_Status *status)
 {
@@ -64,19 +57,6 @@ static void setup(void)
 		zm_die("to make an attribute");
 	able = PMPI_Grequest_start(query, freed, cancel, NULL, &never) == MPI_SUCCESS &&
 	       PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &self) == MPI_SUCCESS;
-}
-
-/**
- * zm_wanted - are calls to be taken, says the environment of this rank?
- *
- * A launcher may give it to some ranks only. So calls are not passed on for that at once:
- * the ranks agree on it, see comm.c.
- */
-bool zm_wanted(void)
-{
-	const char *env = getenv("ZCOLL_MPI");
-
-	return !env || !is_no(env);
 }
 
 /**
@@ -126,15 +106,4 @@ MPI_Request zm_never(void)
 MPI_Comm zm_self(void)
 {
 	return self;
-}
-
-/**
- * zm_wants_stats - is the line of statistics to be printed by this process?
- * @rank: its rank in the world
- */
-bool zm_wants_stats(int rank)
-{
-	const char *env = getenv("ZCOLL_MPI_STATS");
-
-	return zm_wanted() && env && *env && !is_no(env) && (!rank || !strcmp(env, "all"));
 }

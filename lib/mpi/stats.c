@@ -37,7 +37,7 @@ static const char *const reasons[ZM_NR_REASONS] = {
 
 void zm_count(unsigned int collective, enum zm_reason reason)
 {
-	if (rank < 0 && reason != ZM_OFF && reason != ZM_SESSION) {
+	if (rank < 0 && reason != ZM_SESSION) {
 		PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
 		pid = getpid();
 	}
@@ -108,6 +108,18 @@ static const char *reason_name(int i)
 	return reasons[i];
 }
 
+static void print_counts(FILE *to)
+{
+	fprintf(to, "%lu calls taken", sum(taken, ZCOLL_NR_COLLECTIVES));
+	print_list(to, taken, ZCOLL_NR_COLLECTIVES, collective_name);
+	if (mailed)
+		fprintf(to, ", %lu of them by mailboxes", mailed);
+	fprintf(to, ", %lu passed on", sum(passed, ZM_NR_REASONS));
+	print_list(to, passed, ZM_NR_REASONS, reason_name);
+	if (no_comm[0])
+		fprintf(to, "; %s", no_comm);
+}
+
 /* One line in one write, so that those of several ranks do not mix */
 __attribute__((destructor)) static void print(void)
 {
@@ -121,15 +133,11 @@ __attribute__((destructor)) static void print(void)
 	to = open_memstream(&line, &len);
 	if (!to)
 		return;
-	fprintf(to, "zcoll-mpi: rank %d: %lu calls taken", rank, sum(taken, ZCOLL_NR_COLLECTIVES));
-	print_list(to, taken, ZCOLL_NR_COLLECTIVES, collective_name);
-	if (mailed)
-		fprintf(to, ", %lu of them by mailboxes", mailed);
-	fprintf(to, ", %lu passed on", sum(passed, ZM_NR_REASONS) - passed[ZM_OFF]);
-	passed[ZM_OFF] = 0;
-	print_list(to, passed, ZM_NR_REASONS, reason_name);
-	if (no_comm[0])
-		fprintf(to, "; %s", no_comm);
+	fprintf(to, "zcoll-mpi: rank %d: ", rank);
+	if (zm_wanted())
+		print_counts(to);
+	else
+		fprintf(to, "off (ZCOLL_MPI=0), %lu calls passed on", sum(passed, ZM_NR_REASONS));
 	fputc('\n', to);
 	fclose(to);
 	fputs(line, stderr);

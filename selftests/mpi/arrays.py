@@ -39,7 +39,8 @@ requests = [world.Ibcast(data, 0), world.Ibarrier()]
 largest = np.zeros(1)
 requests.append(world.Iallreduce(np.array([float(me)]), largest, MPI.MAX))
 MPI.Request.Waitall(requests)
-check((data == np.arange(100000.)).all() and largest[0] == ranks - 1, "Ibcast, Ibarrier, Iallreduce")
+check((data == np.arange(100000.)).all() and largest[0] == ranks - 1,
+      "Ibcast, Ibarrier, Iallreduce")
 
 half = world.Split(me % 2, me)
 share = np.empty(10)

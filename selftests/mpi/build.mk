@@ -6,7 +6,7 @@
 MPIT_B := $(B)/selftests/mpi
 ALLREDUCE_INIT_openmpi := mpix_allreduce_init
 ALLREDUCE_INIT_mpich := mpi_allreduce_init
-MPIT_NAMES := results mixes derived errors threads locked
+MPIT_NAMES := results mixes derived errors threads locked refused
 
 define mpi-tests
 MPIT_OBJS_$1 := $$(MPIT_NAMES:%=$$(MPIT_B)/$1/%.o)
@@ -18,7 +18,7 @@ $$(MPIT_B)/$1/%: CC = mpicc.$1
 $$(MPIT_OBJS_$1): override CFLAGS += -Wno-stringop-overflow
 $$(MPIT_OBJS_$1): $$(MPIT_B)/$1/%.o: selftests/mpi/%.c
 	$$(compile)
-$$(MPIT_OBJS_$1:.o=): LDLIBS = -pthread
+$$(MPIT_OBJS_$1:.o=): LDLIBS = -pthread -ldl
 $$(MPIT_OBJS_$1:.o=): %: %.o
 	$$(link)
 

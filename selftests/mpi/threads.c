@@ -2,6 +2,8 @@
 /*
  * Threads that call at the same time, each on a communicator of its own, and one that sends
  * messages meanwhile.
+ *
+ * threads [few]: few rounds
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -10,9 +12,11 @@
 
 #define THREADS	3
 #define ROUNDS	40
+#define FEW	3
 #define N	3000
 
 static MPI_Comm comms[THREADS + 1];
+static int rounds = ROUNDS;
 
 static void *collectives(void *arg)
 {
@@ -20,7 +24,7 @@ static void *collectives(void *arg)
 	bool good = true;
 	MPI_Request r;
 
-	for (int i = 0; i < ROUNDS; i++) {
+	for (int i = 0; i < rounds; i++) {
 		for (int k = 0; k < N; k++)
 			in[k] = me + k + t + i;
 		MPI_Iallreduce(in, out[0], N, MPI_INT, MPI_MAX, comms[t], &r);
@@ -39,7 +43,7 @@ static void *messages(void *arg)
 	bool good = true;
 
 	(void)arg;
-	for (int i = 0; i < ROUNDS; i++) {
+	for (int i = 0; i < rounds; i++) {
 		MPI_Sendrecv(&out, 1, MPI_INT, right, 0, &in, 1, MPI_INT, left, 0, comms[THREADS],
 			     MPI_STATUS_IGNORE);
 		good = good && in == left;
@@ -55,6 +59,8 @@ int main(int argc, char **argv)
 	int level;
 
 	begin(&argc, &argv, MPI_THREAD_MULTIPLE);
+	if (argc > 1 && !strcmp(argv[1], "few"))
+		rounds = FEW;
 	PMPI_Query_thread(&level);
 	for (int t = 0; t <= THREADS; t++)
 		MPI_Comm_dup(MPI_COMM_WORLD, &comms[t]);
