@@ -55,7 +55,7 @@ static int zc_buf_charge(struct zc_buf *buf, struct zc_text *why)
 		return 0;
 	}
 	zc_text_add(why,
-		    "locked memory: limit (RLIMIT_MEMLOCK) %llu KiB, in use %llu KiB, needed %lu KiB more",
+		    "locked memory: limit (RLIMIT_MEMLOCK) %llu KiB, in use %llu KiB, needed %lu KiB more; raise it: ulimit -l, or LimitMEMLOCK= of a service",
 		    limit >> 10, (used - buf->npages) << (PAGE_SHIFT - 10),
 		    buf->npages << (PAGE_SHIFT - 10));
 	return -EDQUOT;

@@ -48,7 +48,6 @@
 
 #include <linux/cpumask.h>
 #include <linux/fs.h>
-#include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/mmu_notifier.h>
@@ -63,6 +62,8 @@
 
 #include <uapi/linux/zcoll.h>
 
+#include "buf.h"
+#include "cache.h"
 #include "desc.h"
 #include "engine/engine.h"
 #include "engine/fold.h"
@@ -102,127 +103,6 @@ void zc_text_add_ranks(struct zc_text *text, struct zc_comm *comm, u64 seq);
 void zc_text_add_share(struct zc_text *text, const struct zc_comm *comm, u32 n);
 void zc_text_add_who(struct zc_text *text, const struct zc_comm *comm, u32 rank);
 int zc_text_to_user(const char *text, u64 addr, u32 len);
-
-/* ---- buf.c: pinned memory ---- */
-
-/* A block: user addresses that a huge page maps */
-#define ZC_BLOCK_SHIFT	21
-#define ZC_BLOCK_BYTES	BIT_ULL(ZC_BLOCK_SHIFT)
-
-/* Ranks of a node whose buffers may have views in blocks */
-#define ZC_BLOCK_RANKS	16
-
-/**
- * struct zc_buf - a pinned range of user memory, with a kernel view
- * @ref: handle and submissions in flight
- * @mm: the address space charged, held with mmgrab()
- * @addr: user address
- * @len: bytes
- * @npages: pages pinned, and charged if @charged
- * @charged: counted in mm->pinned_vm
- * @base: kernel address of the first page of a flat view; NULL: there is none yet
- * @blocks: NULL, or for each block that the buffer touches the kernel address of its first
- *	byte, even if that is before the buffer
- * @vmapped: when it was pinned, the view needed a mapping of our own beside the direct map
- * @region: for the network, NULL: not needed. Made before others see the buffer
- */
-struct zc_buf {
-	struct kref ref;
-	struct mm_struct *mm;
-	u64 addr;
-	u64 len;
-	unsigned long npages;
-	bool charged;
-	bool vmapped;
-	void *base;
-	void **blocks;
-	struct zc_region *region;
-};
-
-struct zc_buf *zc_buf_pin(u64 addr, u64 len, const struct zc_comm *comm, struct zc_text *why);
-int zc_buf_flatten(struct zc_buf *buf, struct zc_text *why);
-void zc_buf_put(struct zc_buf *buf);
-
-/* The page at a kernel address of pinned memory */
-static inline struct page *zc_page_at(const void *address)
-{
-	return is_vmalloc_addr(address) ? vmalloc_to_page(address) : virt_to_page(address);
-}
-
-/* Where a byte of the flat view is, NULL: there is none */
-static inline void *zc_buf_flat(const struct zc_buf *buf, u64 offset)
-{
-	void *base = READ_ONCE(buf->base);
-
-	return base ? base + offset_in_page(buf->addr) + offset : NULL;
-}
-
-/* Where a byte of the view in blocks is; @bytes of its block follow */
-static inline void *zc_buf_in_block(const struct zc_buf *buf, u64 offset, u64 *bytes)
-{
-	u64 address = buf->addr + offset, within = address & (ZC_BLOCK_BYTES - 1);
-	u64 block = (address >> ZC_BLOCK_SHIFT) - (buf->addr >> ZC_BLOCK_SHIFT);
-
-	*bytes = ZC_BLOCK_BYTES - within;
-	return buf->blocks[block] + within;
-}
-
-/* ---- cache.c: ranges that are kept pinned between calls ---- */
-
-/**
- * struct zc_cache_counts - what a cache has done
- * @hits: ranges that were kept
- * @misses: ranges that had to be pinned for a call
- * @dropped: ranges that are kept no longer because they have changed
- * @pin_ns: time that pinning took, ns
- * @pages: pages kept now
- */
-struct zc_cache_counts {
-	u64 hits;
-	u64 misses;
-	u64 dropped;
-	u64 pin_ns;
-	u64 pages;
-};
-
-/**
- * struct zc_cache - what an endpoint keeps
- * @lock: spinlock, the last of all
- * @mm: the address space
- * @tree: by user address
- * @kept: what was used last first
- * @nkept: their number
- * @stale: taken out, to be freed
- * @stale_pages: pages of these, until they are given back
- * @work: frees these
- * @closed: nothing is kept any more
- * @counts: counters
- * @link: in the list of all caches
- */
-struct zc_cache {
-	spinlock_t lock; /* all but @mm and @link */
-	struct mm_struct *mm;
-	struct rb_root_cached tree;
-	struct list_head kept;
-	u32 nkept;
-	struct list_head stale;
-	u64 stale_pages;
-	struct work_struct work;
-	bool closed;
-	struct zc_cache_counts counts;
-	struct list_head link;
-};
-
-struct zc_buf *zc_cache_pin(struct zc_rank *rank, u64 addr, u64 len, bool exact,
-			    struct zc_text *why);
-bool zc_caches_shrink(const struct mm_struct *mm);
-void zc_cache_count(struct zc_cache *cache, struct zc_cache_counts *counts);
-void zc_caches_count(struct zc_cache_counts *sum);
-void zc_cache_init(struct zc_cache *cache, struct mm_struct *mm);
-void zc_cache_close(struct zc_cache *cache);
-void zc_cache_destroy(struct zc_cache *cache);
-int zc_caches_init(void);
-void zc_caches_uninit(void);
 
 /* ---- plan.c: plans ---- */
 

@@ -534,7 +534,7 @@ TEST_F(memlock, register_above_the_limit_is_edquot)
 	EXPECT_EQ(0, zt_register(self->ep, self->mem, LIMIT_PAGES / 2 * self->page, &handle));
 }
 
-TEST_F(memlock, text_tells_limit_use_and_need)
+TEST_F(memlock, text_tells_limit_use_need_and_what_helps)
 {
 	char use_text[32], need[32];
 	uint32_t handle;
@@ -547,6 +547,8 @@ TEST_F(memlock, text_tells_limit_use_and_need)
 	EXPECT_NE(NULL, strstr(self->text, self->limit)) TH_LOG("%s", self->text);
 	EXPECT_NE(NULL, strstr(self->text, use_text)) TH_LOG("%s", self->text);
 	EXPECT_NE(NULL, strstr(self->text, need)) TH_LOG("%s", self->text);
+	EXPECT_NE(NULL, strstr(self->text, "ulimit -l")) TH_LOG("%s", self->text);
+	EXPECT_NE(NULL, strstr(self->text, "LimitMEMLOCK=")) TH_LOG("%s", self->text);
 }
 
 TEST_F(memlock, buffers_add_up)
