@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "ranks.h"
@@ -70,15 +69,6 @@ static int sum(struct zcoll_comm *comm, int32_t *x)
 static bool is_late(struct zcoll_comm *comm)
 {
 	return zcoll_comm_rank(comm) == zcoll_comm_size(comm) - 1;
-}
-
-static uint64_t cpu_ms(void)
-{
-	struct rusage use;
-
-	getrusage(RUSAGE_SELF, &use);
-	return (use.ru_utime.tv_sec + use.ru_stime.tv_sec) * 1000ULL +
-	       (use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1000;
 }
 
 /* Operations of this rank in the way of the place, and no other */

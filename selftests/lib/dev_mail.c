@@ -15,7 +15,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -451,15 +450,6 @@ static void threads(struct zcoll_comm *comm)
 }
 
 /* ------------------------------------------------------------------------ waiting */
-
-static uint64_t cpu_ms(void)
-{
-	struct rusage use;
-
-	getrusage(RUSAGE_SELF, &use);
-	return (use.ru_utime.tv_sec + use.ru_stime.tv_sec) * 1000ULL +
-	       (use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1000;
-}
 
 /* Half of the time would still be far too much; but CPUs may be emulated, and taken away */
 static void late_rank(struct zcoll_comm *comm)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,6 +25,15 @@ uint64_t now_ms(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return ts.tv_sec * 1000ULL + ts.tv_nsec / 1000000;
+}
+
+uint64_t cpu_ms(void)
+{
+	struct rusage use;
+
+	getrusage(RUSAGE_SELF, &use);
+	return (use.ru_utime.tv_sec + use.ru_stime.tv_sec) * 1000ULL +
+	       (use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1000;
 }
 
 void sleep_ms(unsigned int ms)

@@ -53,6 +53,7 @@ extern struct zcoll_attr rank_attr;	/* what the rank's communicator was made of 
 #define expect_text(text, part)	expect_text_at(__FILE__, __LINE__, text, part)
 
 uint64_t now_ms(void);
+uint64_t cpu_ms(void);	/* of this process */
 void sleep_ms(unsigned int ms);
 
 /* Data that tells rank and place: the sum over ranks is known */
