@@ -17,7 +17,8 @@ COST_RANKS = (1, 2)     # by one alone: the call itself, and SQPOLL on 2 CPUs
 OVERLAP_RANKS = 2
 EPOCHS = "5"
 EPOCH = re.compile(r"an epoch \(median\): ([0-9.]+) ms with overlap, ([0-9.]+) ms without")
-PICTURES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tools/examples/data/digits.csv")
+PICTURES = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                        "../../tools/examples/data/digits.csv")
 
 
 class Asides:
@@ -30,8 +31,8 @@ class Asides:
         """Run it on so many ranks. Returns what it printed; None: it failed, which is a fact."""
         begin = time.monotonic()
         try:
-            done = subprocess.run([*self.launcher(self.opt, ranks), *command], capture_output=True, text=True,
-                                  timeout=self.opt.limit, check=False)
+            done = subprocess.run([*self.launcher(self.opt, ranks), *command], capture_output=True,
+                                  text=True, timeout=self.opt.limit, check=False)
         except subprocess.TimeoutExpired:
             self.fact("lost", name, f"did not end in {self.opt.limit} s")
             return None
@@ -52,8 +53,9 @@ class Asides:
                 to.write(f.read())
 
     def digits(self):
-        said = self.start("digits", OVERLAP_RANKS, f"{self.opt.build}/tools/digits", "--layers", "3",
-                          "--hidden", self.opt.hidden, "--overlap", "1", "--epochs", EPOCHS, PICTURES)
+        said = self.start("digits", OVERLAP_RANKS, f"{self.opt.build}/tools/digits",
+                          "--layers", "3", "--hidden", self.opt.hidden, "--overlap", "1",
+                          "--epochs", EPOCHS, PICTURES)
         times = EPOCH.search(said or "")
         if times:
             self.fact("digits", OVERLAP_RANKS, self.opt.hidden, *times.groups())

@@ -75,7 +75,8 @@ class Goal:
     def line(self):
         worst = self.worst()
         limit = f"at {'least' if self.least else 'most'} {self.show(worst.limit)}"
-        return f"| {self.text} | {limit} | {self.verdict()} | {self.show(worst.value)} | {worst.where} |"
+        cells = (self.text, limit, self.verdict(), self.show(worst.value), worst.where)
+        return f"| {' | '.join(cells)} |"
 
 
 def percent(value):
@@ -100,7 +101,8 @@ def bands(ranks, translated):
 def band_name(begin, end):
     if end == math.inf:
         return "every size" if begin <= 4 else f"from {size_name(begin)}"
-    return f"below {size_name(end)}" if begin <= 4 else f"from {size_name(begin)}, below {size_name(end)}"
+    below = f"below {size_name(end)}"
+    return below if begin <= 4 else f"from {size_name(begin)}, {below}"
 
 
 def time_case(row, size, mode, ours, limit):
@@ -140,8 +142,8 @@ def cliff_goals(samples):
                         cases.append(Case(f"{size_name(size)} to {size_name(2 * size)}, {mode}",
                                           twice.median(ours) / row.median(ours), CLIFF_GOAL,
                                           max(spread(row.ns[ours]), spread(twice.ns[ours]))))
-            out.append(Goal(f"no cliff: time of twice the size, times that of the size: {ranks} ranks, {memory}",
-                            cases))
+            out.append(Goal("no cliff: time of twice the size, times that of the size: "
+                            f"{ranks} ranks, {memory}", cases))
     return out
 
 
@@ -152,8 +154,8 @@ def one_pass_goal(samples):
         row = samples.rows.get((2, size, mode))
         if row and row.fraction():
             cases.append(Case(mode, 100 * row.fraction(), 100 * limit, spread(row.ns[OURS])))
-    return Goal(f"part of the one-pass bound's speed: 2 ranks, `zcoll_alloc()` memory, {size_name(size)}", cases,
-                percent, least=True)
+    return Goal("part of the one-pass bound's speed: 2 ranks, `zcoll_alloc()` memory, "
+                f"{size_name(size)}", cases, percent, least=True)
 
 
 def kernel_memory_limit(ranks):
@@ -162,7 +164,8 @@ def kernel_memory_limit(ranks):
 
 def memory_goal(samples):
     return Goal("kernel memory of a communicator, bytes", [
-        Case(f"{ranks} ranks", int(words_of(words)["kernel_bytes"]), kernel_memory_limit(int(ranks)))
+        Case(f"{ranks} ranks", int(words_of(words)["kernel_bytes"]),
+             kernel_memory_limit(int(ranks)))
         for ranks, words in samples.facts["kernel memory"]], "{:.0f}".format)
 
 
@@ -171,14 +174,14 @@ def overlap_goals(lines):
     lines = [line for line in lines if line["size"] == OVERLAP_GOAL]
     where = "the slowest rank"
     return [
-        Goal(f"non-blocking, {size_name(OVERLAP_GOAL)}: left to wait for after the computing, in 95 % of runs, "
-             "of the operation's time alone", [Case(where, x["wait_percent_95"], WAIT_GOAL) for x in lines],
-             "{:.1f} %".format),
+        Goal(f"non-blocking, {size_name(OVERLAP_GOAL)}: left to wait for after the computing, "
+             "in 95 % of runs, of the operation's time alone",
+             [Case(where, x["wait_percent_95"], WAIT_GOAL) for x in lines], "{:.1f} %".format),
         # The operation alone is all fold, but for a call or two
-        Goal(f"non-blocking, {size_name(OVERLAP_GOAL)}: slows the computing by (limit: the time of the operation "
-             f"alone, and {SLOWER_GOAL} %)",
-             [Case(where, x["slower_percent"], 100 * x["pure"] / x["compute"] + SLOWER_GOAL) for x in lines],
-             "{:.1f} %".format),
+        Goal(f"non-blocking, {size_name(OVERLAP_GOAL)}: slows the computing by (limit: the time "
+             f"of the operation alone, and {SLOWER_GOAL} %)",
+             [Case(where, x["slower_percent"], 100 * x["pure"] / x["compute"] + SLOWER_GOAL)
+              for x in lines], "{:.1f} %".format),
     ]
 
 
@@ -202,10 +205,10 @@ def wire_goals(samples, ranks):
     fraction = rows[size].of_transport(OURS) if size in rows else None
     faster = [Case(size_name(s), median(r), 1.0, spread(r)) for s, row in rows.items()
               if s >= FASTER_FROM and (r := row.ratios(peer="openmpi-ucx"))]
+    reached = [Case("verbs", 100 * fraction, 100 * limit,
+                    spread(rows[size].ns[OURS]))] if fraction else []
     return [
-        Goal(f"part of the wire bound's speed: {size_name(size)}",
-             [Case("verbs", 100 * fraction, 100 * limit, spread(rows[size].ns[OURS]))] if fraction else [],
-             percent, least=True),
+        Goal(f"part of the wire bound's speed: {size_name(size)}", reached, percent, least=True),
         Goal(f"time, times that of {NODE_PEERS['openmpi-ucx']}: from {size_name(FASTER_FROM)}",
              faster),
     ]
@@ -220,11 +223,13 @@ def latency_goal(samples, ranks):
     if latency and row and row.has(OURS):
         cases = [Case("8 B", row.median(OURS) / 1000, LATENCIES_GOAL * steps * latency / 1000,
                       spread(row.ns[OURS]))]
-    return Goal(f"time of 8 B, us (limit: {steps} latencies of a write, and a fifth)", cases, "{:.0f}".format)
+    return Goal(f"time of 8 B, us (limit: {steps} latencies of a write, and a fifth)", cases,
+                "{:.0f}".format)
 
 
 def node_goals(samples):
-    return [g for ranks in samples.ranks() for g in (*wire_goals(samples, ranks), latency_goal(samples, ranks))]
+    return [g for ranks in samples.ranks()
+            for g in (*wire_goals(samples, ranks), latency_goal(samples, ranks))]
 
 
 def table(goals):

@@ -19,7 +19,8 @@ WIDTH, HEIGHT = 520, 380    # of a panel
 COLOURS = {OURS: "#0072b2", PLAIN: "#56b4e9", "openmpi-best": "#d55e00", "mpich": "#009e73",
            "openmpi-ucx": "#d55e00", "openmpi-tcp": "#009e73"}
 # Powers of ten, in microseconds; and ratios
-TIMES = ", ".join(f"'{10 ** (i % 3)} {('ns', 'us', 'ms', 's', 'ks')[i // 3]}' 1e{i - 3}" for i in range(13))
+TIMES = ", ".join(f"'{10 ** (i % 3)} {('ns', 'us', 'ms', 's', 'ks')[i // 3]}' 1e{i - 3}"
+                  for i in range(13))
 RATIOS = ", ".join(f"'{m * 10 ** e:g}' {m}e{e}" for e in range(-3, 5) for m in (1, 2, 5))
 
 
@@ -35,7 +36,8 @@ def quoted(text):
 
 
 def contender(name, mark):
-    return f"linespoints lc rgb '{COLOURS[name]}' lw {1.8 if name == OURS else 1.2} pt {mark} ps 0.5"
+    width = 1.8 if name == OURS else 1.2
+    return f"linespoints lc rgb '{COLOURS[name]}' lw {width} pt {mark} ps 0.5"
 
 
 def series(rows, title, style, figure):
@@ -107,24 +109,26 @@ def panel(number, title, y_label, y_ticks, lines):
     # Each third doubling has a label
     shown = sorted(set(sizes))[::3] if len(set(sizes)) > 10 else sorted(set(sizes))
     ticks = ", ".join(f"'{size_name(size)}' {size}" for size in shown)
-    return [*data, f"set title {quoted(title)}", f"set ylabel {quoted(y_label)}", f"set xtics ({ticks})",
-            f"set ytics ({y_ticks})",
-            f"set xrange [{min(sizes) / 1.5:.6g}:{max(sizes) * 1.5:.6g}]", "plot " + ", \\\n     ".join(plot)]
+    return [*data, f"set title {quoted(title)}", f"set ylabel {quoted(y_label)}",
+            f"set xtics ({ticks})", f"set ytics ({y_ticks})",
+            f"set xrange [{min(sizes) / 1.5:.6g}:{max(sizes) * 1.5:.6g}]",
+            "plot " + ", \\\n     ".join(plot)]
 
 
 def script(samples, ranks, title, translated):
     """Everything that gnuplot is told; it writes to its standard output."""
     modes, between = samples.modes(ranks), samples.nodes() > 1
     goals = time_goals(ranks, translated)
-    out = [f"set terminal svg noenhanced size {WIDTH * len(modes)},{2 * HEIGHT} font 'sans-serif,11' "
-           "background '#ffffff'",
+    out = [f"set terminal svg noenhanced size {WIDTH * len(modes)},{2 * HEIGHT} "
+           "font 'sans-serif,11' background '#ffffff'",
            f"set multiplot layout 2,{len(modes)} title {quoted(title)}",
            "set logscale x 2", "set logscale y 10", "set grid lc rgb '#bbbbbb'",
            "set xtics rotate by -35 font ',9'", "set key below Left reverse font ',9' maxcols 2",
            "set xlabel 'bytes of each rank' offset 0,1"]
     compared = "time, times that of the peer" if between else "time, times that of the best peer"
     columns = [(mode, samples.by_size(ranks, mode)) for mode in modes]
-    panels = [(MODES[mode], "time of an operation", TIMES, time_lines(rows, between)) for mode, rows in columns]
+    panels = [(MODES[mode], "time of an operation", TIMES, time_lines(rows, between))
+              for mode, rows in columns]
     panels += [(MODES[mode], compared, RATIOS, ratio_lines(rows, between, goals))
                for mode, rows in columns]
     for number, words in enumerate(panels):
@@ -141,7 +145,8 @@ def draw(samples, folder, rig, title, translated):
         done = subprocess.run(["gnuplot"], capture_output=True, text=True, timeout=60, check=False,
                               input=script(samples, ranks, f"{title}: {ranks} ranks", translated))
         if done.returncode or not done.stdout.startswith("<?xml"):
-            raise SystemExit(f"report: gnuplot could not draw {rig}, {ranks} ranks: {done.stderr.strip()}")
+            raise SystemExit(f"report: gnuplot could not draw {rig}, {ranks} ranks: "
+                             f"{done.stderr.strip()}")
         path = os.path.join(folder, f"{rig}-{ranks}.svg")
         with open(f"{path}.new", "w", encoding="utf-8") as f:
             f.write(re.sub(r"<g [^>]*>\s*</g>\n", "", done.stdout))    # gnuplot leaves empty ones

@@ -81,7 +81,9 @@ class Row:
     def of_transport(self, name):
         """Which part of the speed of what it goes over a contender reaches."""
         bound = TRANSPORT[name]
-        return self.median(bound) / self.median(name) if self.has(bound) and self.has(name) else None
+        if not (self.has(bound) and self.has(name)):
+            return None
+        return self.median(bound) / self.median(name)
 
 
 class Samples:
