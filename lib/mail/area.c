@@ -62,15 +62,22 @@ static void unmap_heaps(struct zc_mail *mail)
 			       ZCOLL_SPAN_BYTES - ZCOLL_MAILBOX_BYTES);
 }
 
-/* Has each rank a CPU, as far as this one can see? */
-static bool crowded(unsigned int nranks)
+/* Are there fewer CPUs for the ranks than ranks, as far as this one can see? */
+static bool shares_cpu(const struct zc_mail *mail)
 {
 	cpu_set_t cpus;
 
 	/* Bound to one CPU, as launchers do it: the others will be bound to theirs */
 	if (sched_getaffinity(0, sizeof(cpus), &cpus) || CPU_COUNT(&cpus) == 1)
-		return (unsigned int)sysconf(_SC_NPROCESSORS_ONLN) < nranks;
-	return (unsigned int)CPU_COUNT(&cpus) < nranks;
+		return mail->crowded;
+	return (unsigned int)CPU_COUNT(&cpus) < mail->nranks;
+}
+
+static void set_patience(struct zc_mail *mail)
+{
+	mail->crowded = (unsigned int)sysconf(_SC_NPROCESSORS_ONLN) < mail->nranks;
+	mail->spins = shares_cpu(mail) ? SPINS_CROWDED : SPINS;
+	mail->yields = shares_cpu(mail) ? YIELDS_CROWDED : 0;
 }
 
 /**
@@ -97,8 +104,7 @@ void zc_mail_open(struct zcoll_comm *comm)
 		return;
 	}
 	mail->own = (struct zcoll_mailbox *)mail->boxes[comm->rank];
-	mail->spins = crowded(comm->nranks) ? SPINS_CROWDED : SPINS;
-	mail->yields = crowded(comm->nranks) ? YIELDS_CROWDED : 0;
+	set_patience(mail);
 	comm->mail = mail;
 	__atomic_store_n(&mail->own->version, ZCOLL_MAILBOX_VERSION, __ATOMIC_RELEASE);
 }

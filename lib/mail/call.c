@@ -19,6 +19,8 @@
 
 /* Bytes of the whole up to which copies are less work than a second wait */
 #define COPY_BYTES	1024
+/* The same where ranks share CPUs, and a wait is a turn of the others */
+#define COPY_BYTES_CROWDED	8192
 /* Bytes of the whole up to which they are less work than a call of the kernel */
 #define MAIL_BYTES	(64UL << 10)
 /* Of all ranks' inputs together, which each rank reads */
@@ -89,7 +91,7 @@ static unsigned int choose(struct zcoll_comm *comm, const struct zc_sides *sides
 {
 	if (for_kernel(comm, sides->call))
 		return ZCOLL_FORM_COMMAND;
-	if (sides->all > COPY_BYTES && in_heap(comm, sides, operands))
+	if (sides->all > (comm->mail->crowded ? COPY_BYTES_CROWDED : COPY_BYTES) && in_heap(comm, sides, operands))
 		return ZCOLL_FORM_HEAP;
 	if (sides->all <= MAIL_BYTES && sides->all * comm->nranks <= MAIL_ALL_BYTES &&
 	    (sides->in.len <= ZCOLL_LINE_PAYLOAD || zc_mail_slot_free(comm->mail, seq)))

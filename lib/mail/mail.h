@@ -47,6 +47,7 @@ struct zc_operands {
  * @boxes: all ranks' mailboxes
  * @spans: all ranks' spans, of which the heaps are mapped; NULL: not yet
  * @open: ranks, of numbers below, that are known to write lines
+ * @crowded: the node has fewer CPUs than ranks; the same for all of them
  * @spins: looks at a line before anything else is done
  * @yields: looks with a sched_yield() before each, before sleeping
  * @ended: all ranks have ended their operations below; a lower bound
@@ -60,6 +61,7 @@ struct zc_mail {
 	const struct zcoll_mailbox *boxes[ZCOLL_MAILBOX_RANKS];
 	_Atomic(char *) spans[ZCOLL_MAILBOX_RANKS];
 	_Atomic unsigned int open;
+	bool crowded;
 	unsigned int spins;
 	unsigned int yields;
 	_Atomic uint64_t ended;

@@ -74,7 +74,7 @@ static void by_heap(struct zcoll_comm *comm)
 	expect(zcoll_barrier(comm), 0);
 	before = ways(comm);
 	for (int i = 0; i < 50; i++) {
-		uint64_t count = i % 2 ? 512 : (64 << 10) / sizeof(*x);
+		uint64_t count = (i % 2 ? 16 << 10 : 64 << 10) / sizeof(*x);
 
 		fill(x, count, zcoll_comm_rank(comm));
 		expect(sum(comm, x, count), 0);
