@@ -2,7 +2,8 @@
 /*
  * Settings: what the environment asks of the library, whoever has started it. All are looked at
  * when a communicator is made, also those that will not be needed, as the plans on one node: a
- * wrong value is told at once, and on all ranks.
+ * wrong value is told at once, and on all ranks. But for what only other nodes need, the rails and
+ * where to meet, which is looked at when there are some.
  *
  * A variable that is empty is as good as none.
  */

@@ -86,6 +86,26 @@ check() {
 vm() { "$top/tools/vm/vm" --no-module --timeout 90 --results "$build/results/vm" "$@" 2>&1 && echo "exit 0"; }
 us=$here/vm_test.sh
 
+# As a kernel that dies while it boots: the machine's process is killed as soon as it is there
+die_in_boot() {
+	local tmp machine=
+	tmp=$(mktemp -d)
+	TMPDIR=$tmp vm -- echo it runs >"$tmp/log" &
+	for _ in {1..1200}; do
+		machine=$(pgrep -f "^qemu-system.*path=$tmp/")
+		[ -z "$machine" ] || break
+		sleep 0.05
+	done
+	[ -z "$machine" ] || kill -KILL "$machine"
+	wait $!
+	cat "$tmp/log"
+	rm -rf "$tmp"
+}
+
+said=$(die_in_boot)
+check a_machine_that_dies_in_its_boot_is_started_once_more \
+	"$(grep -E -o 'once more|it runs|exit 0' <<<"$said" | paste -s -d,)" 'once more,it runs,exit 0'
+
 said=$(vm --rdma siw:2 -- "$us" one)
 check one_node_talks_to_itself_over_siw "$said" 'passed: call 192.0.2.1'
 check the_second_rail_too "$said" 'passed: call 192.0.2.129'

@@ -502,6 +502,9 @@ static int check_options(const struct perf_options *o, const bool *given)
 		return check_cost(o);
 	if (o->mode == PERF_OVERLAP && o->collective == ZCOLL_BARRIER)
 		return usage("--overlap takes no barrier");
+	if (o->mode == PERF_OVERLAP && !o->min_bytes)
+		return usage("--overlap -b %s: there must be something to wait for",
+			     typed(o->min_text));
 	if (o->min_bytes > o->max_bytes)
 		return usage("-b %s is more than -e %s", typed(o->min_text),
 			     typed(o->max_text));

@@ -293,6 +293,7 @@ t "perf --overlap: each option is used or refused" overlap_takes
 t "perf --cost: only whole elements, of at most 1 KiB" cost_whole_elements
 t "perf --cost: -g under a launcher is refused" refused "is one already" env ZCOLL_RANK=0 "$zcoll" perf --cost -g 2
 t "perf --overlap takes no barrier" refused "takes no barrier" "$zcoll" perf --overlap --coll barrier
+t "perf --overlap takes no empty operation" refused "something to wait for" "$zcoll" perf --overlap -b 0
 t "perf --cost takes one type" refused "of one type" "$zcoll" perf --cost -d all
 t "completion: subcommands" completes_subcommands
 t "completion: options" completes_options
