@@ -139,7 +139,7 @@ TEST_F(rdma, large_units_are_written)
 	EXPECT_EQ(0, stats.bytes_inline);
 }
 
-TEST_F(rdma, many_operations_need_fresh_inboxes)
+TEST_F_TIMEOUT(rdma, many_operations_need_fresh_inboxes, 120)
 {
 	MEET();
 	for (uint64_t seq = 0; seq < 200; seq++)
