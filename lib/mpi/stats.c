@@ -133,7 +133,7 @@ __attribute__((destructor)) static void print(void)
 	to = open_memstream(&line, &len);
 	if (!to)
 		return;
-	fprintf(to, "zcoll-mpi: rank %d: ", rank);
+	fprintf(to, "libzcoll-mpi: rank %d: ", rank);
 	if (zm_wanted())
 		print_counts(to);
 	else
