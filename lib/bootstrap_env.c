@@ -345,7 +345,7 @@ static int get_spread(struct zcoll_attr *attr, const struct launcher *l, unsigne
 static int get_exchange(struct zcoll_attr *attr, const struct launcher *l, unsigned int local)
 {
 	bool pmix = l->pmix && getenv("PMIX_NAMESPACE") && getenv("PMIX_RANK");
-	bool told = getenv("ZCOLL_NODE_ID") || attr->aggregators;
+	bool told = zc_env("ZCOLL_NODE_ID") || attr->aggregators;
 	enum spread spread;
 	char what[120];
 	int ret;
@@ -354,7 +354,7 @@ static int get_exchange(struct zcoll_attr *attr, const struct launcher *l, unsig
 	ret = get_spread(attr, l, local, &spread, what, sizeof(what));
 	if (ret || (spread == ONE_NODE && !told))
 		return ret;
-	if (getenv("ZCOLL_STORE"))
+	if (zc_env("ZCOLL_STORE"))
 		attr->exchange = ZCOLL_EXCHANGE_STORE;
 	else if (pmix && (told || spread == SEVERAL_NODES))
 		attr->exchange = ZCOLL_EXCHANGE_PMIX;

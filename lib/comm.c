@@ -132,7 +132,7 @@ int zc_comm_new(struct zcoll_comm **comm, int *dev, const struct zcoll_attr *att
 {
 	struct zc_settings settings;
 	struct zcoll_info info;
-	int ret = zc_settings_get(&settings, attr->fabric, attr->error, attr->error_len);
+	int ret = zc_settings_get(&settings, attr);
 
 	if (ret)
 		return ret;

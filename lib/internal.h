@@ -22,6 +22,7 @@
 #include <stdbool.h>
 
 #include <zcoll.h>
+#include "env.h"
 
 #define ARRAY_SIZE(x)		(sizeof(x) / sizeof((x)[0]))
 
@@ -147,7 +148,7 @@ struct zc_settings {
 };
 
 int zc_setting(const char *name, const char *const words[], int otherwise, char *text, size_t len);
-int zc_settings_get(struct zc_settings *settings, const char *fabric, char *text, size_t len);
+int zc_settings_get(struct zc_settings *settings, const struct zcoll_attr *attr);
 const char *zc_fabric(const char *asked);
 
 /* text.c */

@@ -36,10 +36,9 @@ _Static_assert(ZC_PLANS < ZCOLL_MAX_PLANS, "the user has plans, too");
 
 static uint64_t class_of(uint64_t bytes)
 {
-	const char *rules = getenv("ZCOLL_RULES");
 	uint64_t class = 1;
 
-	if (!bytes || (rules && *rules))
+	if (!bytes || zc_env("ZCOLL_RULES"))
 		return bytes;
 	while (class < bytes && class < 1ULL << 63)
 		class *= 2;

@@ -2,16 +2,15 @@
 /*
  * Settings: what the environment asks of the library, whoever has started it. All are looked at
  * when a communicator is made, also those that will not be needed, as the plans on one node: a
- * wrong value is told at once, and on all ranks. But for what only other nodes need, the rails and
- * where to meet, which is looked at when there are some.
- *
- * A variable that is empty is as good as none.
+ * wrong value is told at once, and on all ranks. But for devices, rails and interfaces, which must
+ * be there only where they are used; and for what zcoll_attr_from_env() reads, which checks it.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "boot/store.h"
 #include "internal.h"
 #include "plan/choice.h"
 
@@ -37,10 +36,10 @@ static void list_words(char *list, size_t len, const char *const words[])
  */
 int zc_setting(const char *name, const char *const words[], int otherwise, char *text, size_t len)
 {
-	const char *value = getenv(name);
+	const char *value = zc_env(name);
 	char list[80];
 
-	if (!value || !*value)
+	if (!value)
 		return otherwise;
 	for (int i = 0; words[i]; i++)
 		if (!strcmp(value, words[i]))
@@ -51,48 +50,55 @@ int zc_setting(const char *name, const char *const words[], int otherwise, char 
 
 const char *zc_fabric(const char *asked)
 {
-	const char *env = getenv("ZCOLL_FABRIC");
-
-	if (asked)
-		return asked;
-	return env && *env ? env : "rdma";
+	return asked ?: zc_env("ZCOLL_FABRIC") ?: "rdma";
 }
 
 /* Rails are the module's to know */
-static int check_fabric(const char *asked, char *text, size_t len)
+static int check_fabric(const struct zcoll_attr *attr)
 {
 	static const char *const kinds[] = { "rdma", "loop" };
-	const char *fabric = zc_fabric(asked);
+	const char *fabric = zc_fabric(attr->fabric);
 	size_t n = strcspn(fabric, ":");
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		if (strlen(kinds[i]) == n && !memcmp(kinds[i], fabric, n))
 			return 0;
-	return zc_text(text, len, -EINVAL, "%s%.80s: must be rdma, rdma:RAIL,... or loop",
-		       asked ? "fabric " : "ZCOLL_FABRIC=", fabric);
+	return zc_text(attr->error, attr->error_len, -EINVAL,
+		       "%s%.80s: must be rdma, rdma:RAIL,... or loop",
+		       attr->fabric ? "fabric " : "ZCOLL_FABRIC=", fabric);
+}
+
+/* Callers that let the ranks meet have no store */
+static int check_store(const struct zcoll_attr *attr)
+{
+	return attr->exchange == ZCOLL_EXCHANGE_GATHER ? 0 : zc_store_check(attr);
+}
+
+static int check_plans(const struct zcoll_attr *attr)
+{
+	char why[ZCOLL_TEXT_MAX];
+	int ret = zc_plan_environment(why, sizeof(why));
+
+	return ret ? zc_text(attr->error, attr->error_len, ret, "%s", why) : 0;
 }
 
 /**
  * zc_settings_get - read the settings of a communicator
  * @settings: output
- * @fabric: the fabric that the caller asks for, or NULL
- * @text: buffer for an error text, or NULL
- * @len: its size
+ * @attr: what the caller asks for, and where an error text goes
  *
  * Return: 0 or a negative errno, with a text.
  */
-int zc_settings_get(struct zc_settings *settings, const char *fabric, char *text, size_t len)
+int zc_settings_get(struct zc_settings *settings, const struct zcoll_attr *attr)
 {
 	static const char *const bits[] = { "0", "1", NULL };
-	char why[ZCOLL_TEXT_MAX];
-	int ret = zc_setting("ZCOLL_MAILBOX", bits, 1, text, len);
+	int ret = zc_setting("ZCOLL_MAILBOX", bits, 1, attr->error, attr->error_len);
 
 	if (ret < 0)
 		return ret;
 	settings->mailbox = ret;
-	ret = check_fabric(fabric, text, len);
-	if (ret)
-		return ret;
-	ret = zc_plan_environment(why, sizeof(why));
-	return ret ? zc_text(text, len, ret, "%s", why) : 0;
+	ret = check_fabric(attr);
+	if (!ret)
+		ret = check_store(attr);
+	return ret ? ret : check_plans(attr);
 }

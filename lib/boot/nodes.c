@@ -22,7 +22,7 @@
  */
 int zc_node_id(uint8_t id[16])
 {
-	const char *more = getenv("ZCOLL_NODE_ID");
+	const char *more = zc_env("ZCOLL_NODE_ID");
 	FILE *file = fopen(ZC_BOOT_ID, "re");
 	char boot[64] = "";
 	bool good;

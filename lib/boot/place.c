@@ -39,14 +39,11 @@ static bool get_port(const char *text, char stop, unsigned int *port, const char
 	return true;
 }
 
-/* ZCOLL_PORTS=LOW-HIGH */
-static int get_range(struct store_place *place, const char *store, const struct zcoll_attr *attr)
+/* What $ZCOLL_PORTS says: LOW-HIGH */
+static int get_range(struct store_place *place, const char *range, const struct zcoll_attr *attr)
 {
-	const char *range = getenv("ZCOLL_PORTS"), *end;
+	const char *end;
 
-	if (!range)
-		return FAIL(attr, -EINVAL, "%s=%.150s: no port: say HOST:PORT, or set ZCOLL_PORTS=LOW-HIGH",
-			    place->from, store);
 	if (!get_port(range, '-', &place->low, &end) || !get_port(end, '\0', &place->high, &end) ||
 	    place->low > place->high || place->high - place->low >= PORTS_MAX)
 		return FAIL(attr, -EINVAL, "ZCOLL_PORTS=%.80s: must be LOW-HIGH, at most %u ports of 1 to 65535",
@@ -57,7 +54,7 @@ static int get_range(struct store_place *place, const char *store, const struct 
 /* HOST:PORT, HOST, [IPV6]:PORT or [IPV6] */
 static int parse(struct store_place *place, const char *store, const struct zcoll_attr *attr)
 {
-	const char *host = store, *port, *end;
+	const char *host = store, *port, *end, *range = zc_env("ZCOLL_PORTS");
 	size_t len;
 
 	if (*store == '[') {
@@ -72,8 +69,11 @@ static int parse(struct store_place *place, const char *store, const struct zcol
 		return FAIL(attr, -EINVAL, "%s=%.150s: must be HOST:PORT or [IPV6]:PORT",
 			    place->from, store);
 	snprintf(place->host, sizeof(place->host), "%.*s", (int)len, host);
+	if (!*port && range)
+		return get_range(place, range, attr);
 	if (!*port)
-		return get_range(place, store, attr);
+		return FAIL(attr, -EINVAL, "%s=%.150s: no port: say HOST:PORT, or set ZCOLL_PORTS=LOW-HIGH",
+			    place->from, store);
 	if (*port != ':' || !get_port(port + 1, '\0', &place->low, &end))
 		return FAIL(attr, -EINVAL, "%s=%.150s: after the host must follow a port, :1 to :65535; an IPv6 address is put in [ ]",
 			    place->from, store);
@@ -98,6 +98,15 @@ static int from_master(struct store_place *place, const struct zcoll_attr *attr)
 	return 0;
 }
 
+/* What the caller or else the environment says; NULL: nothing */
+static const char *said(struct store_place *place, const struct zcoll_attr *attr)
+{
+	const char *store = attr->store ? attr->store : zc_env("ZCOLL_STORE");
+
+	place->from = attr->store ? "zcoll_attr.store" : store ? "ZCOLL_STORE" : "MASTER_ADDR";
+	return store;
+}
+
 /**
  * zc_store_place - where is the store?
  * @place: output
@@ -105,10 +114,23 @@ static int from_master(struct store_place *place, const struct zcoll_attr *attr)
  */
 int zc_store_place(struct store_place *place, const struct zcoll_attr *attr)
 {
-	const char *store = attr->store ? attr->store : getenv("ZCOLL_STORE");
+	const char *store = said(place, attr);
 
-	place->from = attr->store ? "zcoll_attr.store" : store ? "ZCOLL_STORE" : "MASTER_ADDR";
 	return store ? parse(place, store, attr) : from_master(place, attr);
+}
+
+/**
+ * zc_store_check - does what is said of the store make sense, should one be needed or not?
+ * @attr: as for zc_store_place()
+ */
+int zc_store_check(const struct zcoll_attr *attr)
+{
+	const char *range = zc_env("ZCOLL_PORTS"), *store;
+	struct store_place place;
+	int ret = range ? get_range(&place, range, attr) : 0;
+
+	store = said(&place, attr);
+	return ret || !store ? ret : parse(&place, store, attr);
 }
 
 /**
@@ -239,7 +261,7 @@ static int listen_anywhere(const struct store_place *place)
  */
 int zc_store_listen(const struct store_place *place, const struct zcoll_attr *attr)
 {
-	const char *iface = getenv("ZCOLL_IFACE");
+	const char *iface = zc_env("ZCOLL_IFACE");
 	struct sockaddr_storage sa = { 0 };
 	int fd = -EADDRNOTAVAIL;
 

@@ -132,6 +132,7 @@ struct store_place {
 
 /* place.c */
 int zc_store_place(struct store_place *place, const struct zcoll_attr *attr);
+int zc_store_check(const struct zcoll_attr *attr);
 void zc_store_place_name(char *name, size_t len, const struct store_place *place);
 int zc_store_listen(const struct store_place *place, const struct zcoll_attr *attr);
 struct addrinfo *zc_store_resolve(const struct store_place *place, int *err);

@@ -32,10 +32,15 @@ static void look(void)
 	static const char *const whether[] = { "0", "1", NULL };
 	static const char *const which[] = { "0", "1", "all", NULL };
 	struct zc_settings settings;
+	struct zcoll_attr attr;
 
 	wanted = word("ZCOLL_MPI", whether, 1);
 	stats = word("ZCOLL_MPI_STATS", which, STATS_OFF);
-	if (wanted && zc_settings_get(&settings, NULL, wrong, sizeof(wrong)))
+	zcoll_attr_init(&attr);
+	attr.exchange = ZCOLL_EXCHANGE_GATHER;	/* by the MPI */
+	attr.error = wrong;
+	attr.error_len = sizeof(wrong);
+	if (wanted && zc_settings_get(&settings, &attr))
 		fprintf(stderr, "libzcoll-mpi: %s; all calls are passed on\n", wrong);
 }
 

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../env.h"
 #include "choice.h"
 #include "model.h"
 
@@ -200,14 +201,6 @@ static int take_text(const struct zcoll_plan_query *query, struct zcoll_plan_cho
 	return err ? err : take(query, choice, by, &wanted, who, error, error_len);
 }
 
-/* An environment variable; one that is empty is as good as none */
-static const char *variable(const char *name)
-{
-	const char *value = getenv(name);
-
-	return value && *value ? value : NULL;
-}
-
 /*
  * ZCOLL_PLAN_REDUCE_SCATTER and the like, or ZCOLL_PLAN; NULL: neither is set. @who gets name and
  * value.
@@ -221,10 +214,10 @@ static const char *from_environment(uint32_t collective, char who[ZCOLL_TEXT_MAX
 	snprintf(name, sizeof(name), "ZCOLL_PLAN_%s", zcoll_collective_name(collective));
 	for (i = 0; name[i]; i++)
 		name[i] = name[i] == '-' ? '_' : toupper((unsigned char)name[i]);
-	value = variable(name);
+	value = zc_env(name);
 	if (!value) {
 		snprintf(name, sizeof(name), "ZCOLL_PLAN");
-		value = variable(name);
+		value = zc_env(name);
 	}
 	if (value)
 		snprintf(who, ZCOLL_TEXT_MAX, "%s=%.100s", name, value);
@@ -236,7 +229,7 @@ static int take_rule(const struct zcoll_plan_query *query, struct zcoll_plan_cho
 		     char *error, size_t error_len)
 {
 	const struct zc_rule_query wanted = { query->collective, query->nodes, query->bytes };
-	const char *path = query->rules ? query->rules : variable("ZCOLL_RULES");
+	const char *path = query->rules ? query->rules : zc_env("ZCOLL_RULES");
 	struct zc_choice rule;
 	char at[ZCOLL_TEXT_MAX / 2], who[ZCOLL_TEXT_MAX];
 	int err;
@@ -314,7 +307,7 @@ static int decide(const struct zcoll_plan_query *query, struct zcoll_plan_choice
 static int get_fabric(const struct zcoll_plan_query *query, struct zcoll_fabric *fabric,
 		      char *error, size_t error_len)
 {
-	const char *where = variable("ZCOLL_COSTS");
+	const char *where = zc_env("ZCOLL_COSTS");
 	char why[ZCOLL_TEXT_MAX];
 	int err;
 
@@ -388,7 +381,7 @@ int zc_plan_environment(char *error, size_t error_len)
 {
 	const struct zcoll_plan_query any = { .size = sizeof(any) };
 	const struct zc_rule_query rule = { 0 };
-	const char *text, *rules = variable("ZCOLL_RULES");
+	const char *text, *rules = zc_env("ZCOLL_RULES");
 	char who[ZCOLL_TEXT_MAX], why[ZCOLL_TEXT_MAX];
 	struct zcoll_fabric fabric;
 	struct zc_choice wanted;

@@ -27,6 +27,10 @@ static const struct {
 	{ "ZCOLL_FABRIC", "rdm", "ZCOLL_FABRIC=rdm: must be" },
 	{ "ZCOLL_FABRIC", "rdmas:a", "ZCOLL_FABRIC=rdmas:a: must be" },
 	{ "ZCOLL_FABRIC", ":", "ZCOLL_FABRIC=:: must be" },
+	{ "ZCOLL_PORTS", "29600", "ZCOLL_PORTS=29600: must be LOW-HIGH, at most 64 ports of 1 to 65535" },
+	{ "ZCOLL_PORTS", "9-5", "ZCOLL_PORTS=9-5: must be LOW-HIGH" },
+	{ "ZCOLL_PORTS", "1000-1064", "ZCOLL_PORTS=1000-1064: must be LOW-HIGH" },
+	{ "ZCOLL_PORTS", "1-70000", "ZCOLL_PORTS=1-70000: must be LOW-HIGH" },
 	{ "ZCOLL_PLAN", "rign", "ZCOLL_PLAN=rign: no algorithm \"rign\"; there are: " },
 	{ "ZCOLL_PLAN", "ring:radix=x", "ZCOLL_PLAN=ring:radix=x: \"radix=x\": should be" },
 	{ "ZCOLL_PLAN_ALLREDUCE", "rign", "ZCOLL_PLAN_ALLREDUCE=rign: no algorithm" },
@@ -47,7 +51,9 @@ static const struct {
 	{ "ZCOLL_MAILBOX", "0" }, { "ZCOLL_MAILBOX", "1" }, { "ZCOLL_MAILBOX", "" },
 	{ "ZCOLL_FABRIC", "loop" }, { "ZCOLL_FABRIC", "loop:2" }, { "ZCOLL_FABRIC", "rdma" },
 	{ "ZCOLL_FABRIC", "rdma:a/1,b" }, { "ZCOLL_FABRIC", "" },
-	{ "ZCOLL_PLAN", "pairwise" }, { "ZCOLL_PLAN", "knomial:radix=4,slice=64K" },
+	{ "ZCOLL_PORTS", "1000-1063" }, { "ZCOLL_PORTS", "" },
+	{ "ZCOLL_STORE", "host:5" }, { "ZCOLL_STORE", "[::1]:5" }, { "ZCOLL_STORE", "" },
+	{ "ZCOLL_IFACE", "none0" }, { "ZCOLL_PLAN", "pairwise" }, { "ZCOLL_PLAN", "knomial:radix=4,slice=64K" },
 	{ "ZCOLL_PLAN_BARRIER", "bruck" }, { "ZCOLL_PLAN", "" }, { "ZCOLL_RULES", "" },
 	{ "ZCOLL_COSTS", "1000,100,50,0.1" },
 };
@@ -119,6 +125,45 @@ static void test_good(void)
 	unsetenv("ZCOLL_FABRIC");
 }
 
+static int gather_alone(void *arg, const void *mine, void *all, size_t bytes)
+{
+	(void)arg;
+	memcpy(all, mine, bytes);
+	return 0;
+}
+
+/* One rank, that the caller lets meet the others */
+static int create_gathered(void)
+{
+	struct zcoll_comm *comm;
+	struct zcoll_attr attr;
+	int ret;
+
+	zcoll_attr_init(&attr);
+	attr.exchange = ZCOLL_EXCHANGE_GATHER;
+	attr.gather = gather_alone;
+	attr.error = text;
+	attr.error_len = sizeof(text);
+	ret = zcoll_comm_create(&comm, &attr);
+	return ret ? ret : zcoll_comm_free(comm);
+}
+
+/* Where the ranks would meet, if they were on several nodes */
+static void test_store(void)
+{
+	setenv("ZCOLL_STORE", "host:0", 1);
+	is(create_here(NULL), -EINVAL, "a store that cannot be is refused on one node");
+	has(text, "ZCOLL_STORE=host:0: after the host must follow a port", "and named");
+	is(create_gathered(), 0, "but not looked at where the caller lets ranks meet");
+	setenv("ZCOLL_STORE", "host", 1);
+	is(create_here(NULL), -EINVAL, "so is one without a port");
+	has(text, "ZCOLL_STORE=host: no port: say HOST:PORT, or set ZCOLL_PORTS", "with what helps");
+	setenv("ZCOLL_PORTS", "5-9", 1);
+	is(create_here(NULL), 0, "which does help");
+	unsetenv("ZCOLL_PORTS");
+	unsetenv("ZCOLL_STORE");
+}
+
 /* A file that has no rules */
 static void make_rules(char *path)
 {
@@ -161,6 +206,7 @@ int main(void)
 	make_rules(rules);
 	test_bad();
 	test_good();
+	test_store();
 	test_doors();
 	unlink(rules);
 	return tap_end();
