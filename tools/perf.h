@@ -30,7 +30,7 @@ enum { AVERAGE_RANK0, AVERAGE_MEAN, AVERAGE_MIN, AVERAGE_MAX };
 /* What is measured: operations, calls while something is computed, or ways to call */
 enum perf_mode { PERF_SWEEP, PERF_OVERLAP, PERF_COST };
 
-#define PERF_COST_MAX_BYTES	1024	/* up to it any memory will do for mailboxes */
+#define PERF_COST_MAX_BYTES	1024	/* of -b; the other size of --cost is twice that */
 
 struct perf_options {
 	enum perf_mode mode;

@@ -2,10 +2,11 @@
 /*
  * zcoll perf --cost: what an operation costs by each of the ways to call it; see perf.h.
  *
- * A *way* is how all ranks, on one node, call the same small all-reduce. The calls are timed
- * in *batches*, as reading the clock can cost more than one. In each *round* all ways have
- * their turn, so that what disturbs the machine disturbs all of them; the table has the
- * median, the least and the most of the rounds, at rank 0.
+ * A *way* is how all ranks, on one node, call the same all-reduce; a *row* of the table is a
+ * way and a size. All ways are timed at the same two sizes, but for the fold in user mode, which
+ * the library does of the larger only. The calls are timed in *batches*, as reading the clock can
+ * cost more than one. In each *round* all rows have their turn, so that what disturbs the machine
+ * disturbs all of them; the table has the median, the least and the most of the rounds, at rank 0.
  *
  * The library says how many operations it has done in mailboxes and heaps, and the kernel
  * how many it has. A way counts as measured only if these figures say that all of its
@@ -26,11 +27,12 @@
 
 #define ROUNDS		5
 #define BATCH		ZCOLL_MAX_WINDOW
-#define FOLD_BYTES	(2 * PERF_COST_MAX_BYTES)	/* too much for mailboxes */
+#define LARGE_BYTES	(2 * PERF_COST_MAX_BYTES)	/* enough for the fold in user mode */
 #define LOOKS		(1 << 20)	/* at a ring, before sleeping on it */
 
 struct cost {
 	struct perf_case pc;
+	struct perf_buffers unregistered, registered;
 	struct io_uring ring;
 	unsigned int sqe_flags;
 };
@@ -43,10 +45,13 @@ struct way {
 	const char *path;	/* what the operations must have been done by */
 	int (*batch)(struct cost *cost);
 	unsigned int ring;	/* NO_RING ... */
-	bool fold;		/* an operation of FOLD_BYTES */
+	bool unregistered;	/* memory */
+	bool only_large;
 };
 
-struct way_result {
+struct row {
+	const struct way *way;
+	uint64_t bytes;
 	const char *note;	/* why there is no result; NULL: there is one */
 	double ns[ROUNDS];	/* of an operation */
 	double median;
@@ -171,16 +176,30 @@ static int by_polling(struct cost *cost)
 }
 
 static const struct way ways[] = {
-	{ "mailbox", "blocking call, mailbox", "mailbox", by_call, NO_RING, false },
-	{ "fold", "blocking call, user-mode fold", "heap", by_call, NO_RING, true },
-	{ "ioctl", "blocking ioctl", "kernel", by_ioctl, NO_RING, false },
-	{ "uring", "io_uring command and wait", "kernel", by_ring, PLAIN, false },
-	{ "batch", "io_uring, batch of 32", "kernel", all_at_once, PLAIN, false },
-	{ "fixed_file", "io_uring, registered file", "kernel", by_ring, FIXED_FILE, false },
-	{ "sqpoll", "io_uring, SQPOLL", "kernel", by_polling, POLLED, false },
+	{ "mailbox", "blocking call, mailbox", "mailbox", by_call, NO_RING, true, false },
+	{ "fold", "blocking call, user-mode fold", "heap", by_call, NO_RING, false, true },
+	{ "ioctl", "blocking ioctl", "kernel", by_ioctl, NO_RING, false, false },
+	{ "uring", "io_uring command and wait", "kernel", by_ring, PLAIN, false, false },
+	{ "batch", "io_uring, batch of 32", "kernel", all_at_once, PLAIN, false, false },
+	{ "fixed_file", "io_uring, registered file", "kernel", by_ring, FIXED_FILE, false, false },
+	{ "sqpoll", "io_uring, SQPOLL", "kernel", by_polling, POLLED, false, false },
 };
 
 #define WAYS	(sizeof(ways) / sizeof(ways[0]))
+#define ROWS	(2 * WAYS)
+
+/* Return: how many */
+static unsigned int make_rows(struct row *rows, const struct perf_options *o)
+{
+	unsigned int i, nr_rows = 0;
+
+	for (i = 0; i < WAYS; i++) {
+		if (!ways[i].only_large)
+			rows[nr_rows++] = (struct row){ .way = &ways[i], .bytes = o->min_bytes };
+		rows[nr_rows++] = (struct row){ .way = &ways[i], .bytes = LARGE_BYTES };
+	}
+	return nr_rows;
+}
 
 /* ---- rings ---- */
 
@@ -228,7 +247,7 @@ static int rings_open(struct cost *cost, unsigned int kind, const char **note)
 	return err;
 }
 
-/* ---- a way's turn ---- */
+/* ---- a row's turn ---- */
 
 static const char *path_of(const struct zcoll_stats *before, const struct zcoll_stats *after,
 			   uint64_t ops)
@@ -240,6 +259,18 @@ static const char *path_of(const struct zcoll_stats *before, const struct zcoll_
 	if (after->ops_mailbox == before->ops_mailbox && after->ops_heap == before->ops_heap)
 		return "kernel";
 	return "several ways";
+}
+
+/* Why the figure of an operation that went another path than its way's is none */
+static const char *note_of(const char *path)
+{
+	if (!strcmp(path, "mailbox"))
+		return "done in mailboxes";
+	if (!strcmp(path, "heap"))
+		return "done in heaps";
+	if (!strcmp(path, "kernel"))
+		return "done by the kernel";
+	return "done in several ways";
 }
 
 static int batches(struct cost *cost, const struct way *way, uint64_t count)
@@ -274,45 +305,44 @@ static int time_batches(struct cost *cost, const struct way *way, double *ns, co
 	return err;
 }
 
-static int turn(struct cost *cost, const struct way *way, unsigned int round,
-		struct way_result *result)
+static int turn(struct cost *cost, unsigned int round, struct row *row)
 {
+	const struct way *way = row->way;
 	const char *path = way->path, *none;
 	int err;
 
-	cost->pc.count = (way->fold ? FOLD_BYTES : cost->pc.opts->min_bytes) /
-			 cost->pc.pattern->size;
+	cost->pc.bufs = way->unregistered ? &cost->unregistered : &cost->registered;
+	cost->pc.count = row->bytes / cost->pc.pattern->size;
 	perf_divide(&cost->pc);
 	err = rings_open(cost, way->ring, &none);
 	if (none)
-		result->note = none;
+		row->note = none;
 	if (err || none)
 		return err;
 	perf_prepare(&cost->pc, round, false);
-	err = time_batches(cost, way, &result->ns[round], &path);
+	err = time_batches(cost, way, &row->ns[round], &path);
 	if (!err)
-		result->wrong += perf_count_wrong(&cost->pc, round, false);
+		row->wrong += perf_count_wrong(&cost->pc, round, false);
 	if (strcmp(path, way->path))
-		result->note = strcmp(path, "kernel") ? "done in another way" :
-							"done by the kernel";
+		row->note = note_of(path);
 	if (way->ring != NO_RING)
 		io_uring_queue_exit(&cost->ring);
 	return err;
 }
 
-static int rounds(struct cost *cost, struct way_result *results)
+static int rounds(struct cost *cost, struct row *rows, unsigned int nr_rows)
 {
 	unsigned int round, i;
 	int err = 0;
 
 	for (round = 0; round < ROUNDS && !err; round++)
-		for (i = 0; i < WAYS && !err; i++) {
-			err = turn(cost, &ways[i], round, &results[i]);
+		for (i = 0; i < nr_rows && !err; i++) {
+			err = turn(cost, round, &rows[i]);
 			progress_update(cost->pc.progress, "round", round, ROUNDS, false);
 		}
-	for (i = 0; i < WAYS && !err; i++) {
-		results[i].median = perf_percentile(results[i].ns, ROUNDS, 50);
-		err = zcoll_allreduce(cost->pc.comm, &results[i].wrong, &results[i].wrong, 1,
+	for (i = 0; i < nr_rows && !err; i++) {
+		rows[i].median = perf_percentile(rows[i].ns, ROUNDS, 50);
+		err = zcoll_allreduce(cost->pc.comm, &rows[i].wrong, &rows[i].wrong, 1,
 				      ZCOLL_UINT64, ZCOLL_SUM);
 	}
 	progress_end(cost->pc.progress);
@@ -323,58 +353,60 @@ static int rounds(struct cost *cost, struct way_result *results)
 
 static json_t *json_config(const struct perf_options *o, const struct zcoll_comm *comm)
 {
-	return json_pack("{sI sI sI sI sI}", "ranks", (json_int_t)zcoll_comm_size(comm),
-			 "bytes", (json_int_t)o->min_bytes, "rounds", (json_int_t)ROUNDS,
+	return json_pack("{sI s[II] sI sI sI}", "ranks", (json_int_t)zcoll_comm_size(comm),
+			 "bytes", (json_int_t)o->min_bytes, (json_int_t)LARGE_BYTES,
+			 "rounds", (json_int_t)ROUNDS,
 			 "operations", (json_int_t)(o->iters * BATCH),
 			 "warmup", (json_int_t)(o->warmup * BATCH));
 }
 
-static json_t *json_way(const struct way *way, uint64_t bytes, const struct way_result *r)
+static json_t *json_row(const struct row *r)
 {
+	json_int_t bytes = r->bytes;
+
 	if (r->note)
-		return json_pack("{ss sI sn ss}", "way", way->name, "bytes", (json_int_t)bytes,
+		return json_pack("{ss sI sn ss}", "way", r->way->name, "bytes", bytes,
 				 "ns", "note", r->note);
-	return json_pack("{ss sI sf sf sf ss sI}", "way", way->name, "bytes", (json_int_t)bytes,
+	return json_pack("{ss sI sf sf sf ss sI}", "way", r->way->name, "bytes", bytes,
 			 "ns", r->median, "least", r->ns[0], "most", r->ns[ROUNDS - 1],
-			 "done_by", way->path, "nwrong", (json_int_t)r->wrong);
+			 "done_by", r->way->path, "nwrong", (json_int_t)r->wrong);
 }
 
 static void print_head(const struct perf_options *o, const struct zcoll_comm *comm)
 {
 	printf("# zcoll %s: cost of an all-reduce, %u rank%s on one node\n", zcoll_version(),
 	       zcoll_comm_size(comm), zcoll_comm_size(comm) > 1 ? "s" : "");
-	printf("# %u rounds of %llu operations each way, ns an operation\n#\n", ROUNDS,
+	printf("# %u rounds of %llu operations each way and size, ns an operation\n#\n", ROUNDS,
 	       (unsigned long long)(o->iters * BATCH));
 	printf("# %-30s  %6s  %9s  %9s  %9s  %-8s %6s\n", "way", "bytes", "median", "least",
 	       "most", "done by", "#wrong");
 	fflush(stdout);
 }
 
-static void print_way(const struct way *way, uint64_t bytes, const struct way_result *r)
+static void print_row(const struct row *r)
 {
-	printf("  %-30s  %6llu", way->text, (unsigned long long)bytes);
+	printf("  %-30s  %6llu", r->way->text, (unsigned long long)r->bytes);
 	if (r->note)
 		printf("  %9s  (%s)\n", "N/A", r->note);
 	else
 		printf("  %9.0f  %9.0f  %9.0f  %-8s %6llu\n", r->median, r->ns[0],
-		       r->ns[ROUNDS - 1], way->path, (unsigned long long)r->wrong);
+		       r->ns[ROUNDS - 1], r->way->path, (unsigned long long)r->wrong);
 }
 
 static int report(const struct perf_case *pc, struct perf_json *json,
-		  const struct way_result *results)
+		  const struct row *rows, unsigned int nr_rows)
 {
-	uint64_t bytes, wrong = 0;
+	uint64_t wrong = 0;
 	unsigned int i;
 	int status = 0;
 
-	for (i = 0; i < WAYS; i++) {
-		bytes = ways[i].fold ? FOLD_BYTES : pc->opts->min_bytes;
-		wrong += results[i].wrong;
+	for (i = 0; i < nr_rows; i++) {
+		wrong += rows[i].wrong;
 		if (zcoll_comm_rank(pc->comm))
 			continue;
-		print_way(&ways[i], bytes, &results[i]);
+		print_row(&rows[i]);
 		if (json->file)
-			json_array_append_new(json->rows, json_way(&ways[i], bytes, &results[i]));
+			json_array_append_new(json->rows, json_row(&rows[i]));
 	}
 	fflush(stdout);
 	if (json->file)
@@ -386,28 +418,45 @@ static int report(const struct perf_case *pc, struct perf_json *json,
 
 static int measure(struct cost *cost, struct perf_json *json)
 {
-	struct way_result results[WAYS] = { 0 };
-	int err = rounds(cost, results);
+	struct row rows[ROWS];
+	unsigned int nr_rows = make_rows(rows, cost->pc.opts);
+	int err = rounds(cost, rows, nr_rows);
 
 	if (err)
 		return session_failed(cost->pc.comm, "all-reduce", err);
-	return perf_end(cost->pc.comm, report(&cost->pc, json, results));
+	return perf_end(cost->pc.comm, report(&cost->pc, json, rows, nr_rows));
+}
+
+static int measure_in_buffers(struct cost *cost, struct perf_json *json)
+{
+	const struct perf_options *o = cost->pc.opts;
+	struct perf_options unregistered = *o;
+	int status;
+
+	unregistered.unregistered = true;
+	status = perf_buffers_init(&cost->unregistered, cost->pc.comm, &unregistered);
+	if (!status)
+		status = perf_buffers_init(&cost->registered, cost->pc.comm, o);
+	if (!status)
+		status = measure(cost, json);
+	perf_buffers_free(&cost->registered, cost->pc.comm, o);
+	perf_buffers_free(&cost->unregistered, cost->pc.comm, &unregistered);
+	return status;
 }
 
 int perf_cost(const struct perf_options *opts, struct zcoll_comm *comm, struct progress *progress)
 {
 	struct perf_options o = *opts;
-	struct perf_buffers bufs = { 0 };
 	struct perf_json json = { 0 };
 	struct pattern pattern;
-	struct cost cost = { .pc = { .opts = &o, .comm = comm, .bufs = &bufs, .pattern = &pattern,
+	struct cost cost = { .pc = { .opts = &o, .comm = comm, .pattern = &pattern,
 				     .progress = progress, .dtype = o.dtype, .op = o.op } };
 	int status = 0;
 
 	if (zcoll_comm_nodes(comm) > 1)
 		return failed("--cost: all ranks must be on one node");
 	o.agg = BATCH;
-	o.max_bytes = FOLD_BYTES;
+	o.max_bytes = LARGE_BYTES;
 	if (pattern_init(&pattern, o.dtype, o.op, zcoll_comm_rank(comm), zcoll_comm_size(comm),
 			 false))
 		return failed("out of memory");
@@ -417,10 +466,7 @@ int perf_cost(const struct perf_options *opts, struct zcoll_comm *comm, struct p
 		print_head(&o, comm);
 	}
 	if (!status)
-		status = perf_buffers_init(&bufs, comm, &o);
-	if (!status)
-		status = measure(&cost, &json);
-	perf_buffers_free(&bufs, comm, &o);
+		status = measure_in_buffers(&cost, &json);
 	pattern_free(&pattern);
 	return status;
 }
