@@ -164,6 +164,7 @@ DKMS_SRC := $(DESTDIR)/usr/src/zcoll-$(VERSION)
 INSTALLED := \
 	755:$(B)/tools/zcoll:$(BINDIR)/zcoll \
 	644:include/zcoll.h:$(INCLUDEDIR)/zcoll.h \
+	644:include/zcoll_comm.h:$(INCLUDEDIR)/zcoll_comm.h \
 	644:include/zcoll_plan.h:$(INCLUDEDIR)/zcoll_plan.h \
 	644:include/uapi/linux/zcoll.h:$(INCLUDEDIR)/linux/zcoll.h \
 	644:include/uapi/linux/zcoll_plan.h:$(INCLUDEDIR)/linux/zcoll_plan.h \

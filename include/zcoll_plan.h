@@ -190,6 +190,7 @@ double zcoll_plan_bound(uint32_t collective, uint32_t nodes,
  *	where @output is 0; 0: as many as needed
  * @element: bytes of an element, at least 1; slices are whole elements
  * @output: 1: each node has an output with room for all segments
+ * @reserved: 0
  * @fabric: NULL: $ZCOLL_COSTS, or the built-in one if that is not set
  * @rules: rules file; NULL: $ZCOLL_RULES, or none if that is not set
  * @choice: "ALGORITHM[:radix=N][,levels=AxB...][,aggregators=N][,slice=BYTES]", NULL: let

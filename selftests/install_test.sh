@@ -32,7 +32,7 @@ to_stage() {
 
 all_there() {
 	local f
-	for f in usr/bin/zcoll usr/include/zcoll.h usr/include/linux/zcoll.h \
+	for f in usr/bin/zcoll usr/include/zcoll.h usr/include/zcoll_comm.h usr/include/linux/zcoll.h \
 		usr/share/man/man1/zcoll.1 usr/share/man/man3/libzcoll.3 usr/share/man/man4/zcoll.4 \
 		usr/share/bash-completion/completions/zcoll etc/udev/rules.d/60-zcoll.rules \
 		etc/modules-load.d/zcoll.conf etc/sysusers.d/zcoll.conf

@@ -2,12 +2,14 @@
 /*
  * The fabric "rdma": half-links of queue pairs, on any verbs device.
  *
- *   rdma.c       devices that come and go, a net's rails, opening and closing
- *   rdma_rail.c  choosing rails: which device, port and address
- *   rdma_conn.c  connections: made, proved, taken apart
- *   rdma_post.c  what is sent and received on them
- *   rdma_mr.c    regions: mapped for the device, exposed to peers
- *   hello.c      what is proved, and how
+ *   rdma.c          devices that come and go, a net's rails, opening and closing
+ *   rdma_rail.c     choosing rails: which device, port and address
+ *   rdma_conn.c     connections: made, lost, destroyed; the communication manager's events
+ *   rdma_connect.c  the sending side
+ *   rdma_accept.c   the receiving side, and strangers
+ *   rdma_post.c     what is sent and received on them
+ *   rdma_mr.c       regions: mapped for the device, exposed to peers
+ *   hello.c         what is proved, and how
  *
  * Vocabulary
  *
@@ -277,21 +279,37 @@ struct zc_proof_message {
 	struct zw_proof proof;
 };
 
-void zc_rdma_connect(struct zc_out *out, const void *address);
-void zc_rdma_hurry(struct zc_out *out);
-void zc_rdma_disconnect(struct zc_out *out);
-void zc_rdma_drop(struct zc_in *in);
-void zc_rdma_drop_strangers(struct zc_rdma *rdma);
-void zc_rdma_reap_fn(struct work_struct *work);
+struct zc_conn *zc_conn_alloc(struct zc_rail *rail, bool sends, struct zc_text *why);
+void zc_conn_free(struct zc_conn *conn);
+void zc_conn_close(struct zc_conn *conn);
+void zc_conns_close(struct list_head *conns);
+void zc_conns_free(struct list_head *conns);
+void zc_conn_publish(struct zc_conn *conn);
+void zc_half_unlink(struct zc_half *half, struct list_head *conns);
 void zc_conn_lose(struct zc_conn *conn, int error, const char *what);
+void zc_conn_param(struct rdma_conn_param *param, const void *data, u8 bytes);
 void zc_conn_progress(struct zc_conn *conn, enum zc_conn_step step);
-bool zc_conn_proved(struct zc_conn *conn, const struct zc_proof_message *message, u32 length);
 int zc_conn_event(struct rdma_cm_id *id, struct rdma_cm_event *event);
 
 static inline struct zc_net *zc_conn_net(const struct zc_conn *conn)
 {
 	return conn->rail->rdma->net;
 }
+
+/* ---- the sending side (rdma_connect.c) ---- */
+
+void zc_rdma_connect(struct zc_out *out, const void *address);
+void zc_rdma_hurry(struct zc_out *out);
+void zc_rdma_disconnect(struct zc_out *out);
+
+/* ---- the receiving side (rdma_accept.c) ---- */
+
+int zc_conn_request(struct zc_rail *rail, struct rdma_cm_id *id,
+		    const struct rdma_conn_param *theirs);
+bool zc_conn_proved(struct zc_conn *conn, const struct zc_proof_message *message, u32 length);
+void zc_rdma_drop(struct zc_in *in);
+void zc_rdma_reap_fn(struct work_struct *work);
+void zc_rdma_drop_strangers(struct zc_rdma *rdma);
 
 /* ---- sending and receiving (rdma_post.c) ---- */
 

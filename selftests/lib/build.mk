@@ -8,7 +8,8 @@ LIBT_MOCK := $(LIBT)/calls $(LIBT)/collectives $(LIBT)/planner $(LIBT)/ranges \
 	$(LIBT)/nodes $(LIBT)/settings
 LIBT_HOST := $(LIBT)/env $(LIBT)/names $(LIBT_MOCK) $(LIBT)/store
 LIBT_DEV := $(LIBT)/dev_calls $(LIBT)/dev_collectives $(LIBT)/dev_plans $(LIBT)/dev_ring \
-	$(LIBT)/dev_errors $(LIBT)/dev_idle $(LIBT)/dev_mail $(LIBT)/dev_nodes
+	$(LIBT)/dev_errors $(LIBT)/dev_heap $(LIBT)/dev_idle $(LIBT)/dev_mail \
+	$(LIBT)/dev_mail_results $(LIBT)/dev_nodes
 
 OBJS += $(patsubst %,%.o,$(LIBT_HOST) $(LIBT_DEV)) $(LIBT)/mock.o $(LIBT)/ranks.o $(LIBT)/party.o
 
@@ -21,7 +22,7 @@ $(LIBT_MOCK): $(LIBT)/mock.o
 $(LIBT_MOCK): LDLIBS += -Wl,--wrap=open,--wrap=ioctl,--wrap=io_uring_submit
 $(LIBT)/store $(LIBT)/nodes $(LIBT)/settings $(LIBT)/dev_nodes: $(LIBT)/party.o
 $(LIBT_DEV): $(LIBT)/ranks.o
-$(LIBT)/dev_collectives $(LIBT)/dev_mail: $(LIBT)/against.o $(LIBT)/oracle.o $(B)/engine/libzcengine.a $(B)/engine/libzcplan.a
+$(LIBT)/dev_collectives $(LIBT)/dev_mail_results: $(LIBT)/against.o $(LIBT)/oracle.o $(B)/engine/libzcengine.a $(B)/engine/libzcplan.a
 
 # What collectives on several nodes must give: the engine carries plans out. Built from the
 # sources, with sanitizers; for other tests there is $(LIBT)/oracle.o.

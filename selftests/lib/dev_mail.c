@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The library on the device: operations that the ranks of a node do without the kernel, by mail
- * and by heap. Results are compared with what the kernel makes of the same call, bit for bit: a
- * request (zcoll_icall()) always is for the kernel.
- *
- * Failures must be as those of the kernel, and whether ranks wait in mailboxes, heaps or the
- * kernel, they meet.
+ * and by heap. Which way they go, that all ranks meet whichever way each goes, and that failures
+ * are as those of the kernel, whether ranks wait in mailboxes, heaps or the kernel.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,19 +12,12 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <zcoll_plan.h>
-
-#include "against.h"
 #include "ranks.h"
 #include "tap.h"
 
 #define MAX_RANKS	4
-#define MAX_BYTES	(1UL << 20)		/* of an input or output */
-#define GUARD		64
-#define BUF_BYTES	(2 * MAX_BYTES + GUARD)
 #define SOON_MS		3000	/* "within a second", if CPUs are emulated */
 
 static int sum(struct zcoll_comm *comm, int32_t *x, uint64_t count)
@@ -101,136 +91,6 @@ static void by_kernel(struct zcoll_comm *comm)
 	expect(stats.ops_mailbox, 0);
 	expect(stats.ops_heap, 0);
 	expect(stats.ops_done >= 40, 1);
-}
-
-/* ------------------------------------------------------------------------ results */
-
-enum memory { PLAIN, ALLOCATED, MIXED, NR_MEMORIES };
-
-struct buffers {
-	char *in, *out;
-};
-
-/* Buffers of a rank; the first ones are the kernel's */
-static struct buffers kernels, plain, allocated;
-
-static bool get_buffers(struct zcoll_comm *comm)
-{
-	kernels = (struct buffers){ malloc(BUF_BYTES), malloc(BUF_BYTES) };
-	plain = (struct buffers){ malloc(BUF_BYTES), malloc(BUF_BYTES) };
-	allocated = (struct buffers){ zcoll_alloc(comm, BUF_BYTES), zcoll_alloc(comm, BUF_BYTES) };
-	expect(allocated.in && allocated.out, 1);
-	return kernels.in && kernels.out && plain.in && plain.out && allocated.in && allocated.out;
-}
-
-static unsigned int collective;
-
-static bool in_blocks(void)
-{
-	return collective == ZCOLL_REDUCE_SCATTER || collective == ZCOLL_ALLGATHER;
-}
-
-/* Set a call up in @buffers; in place means what it does for its collective */
-static void place(const struct zcoll_comm *comm, struct zcoll_call *call,
-		  const struct buffers *buffers, size_t block, bool in_place)
-{
-	char *in = in_place ? buffers->out : buffers->in, *out = buffers->out;
-	size_t whole = in_blocks() ? zcoll_comm_size(comm) * block : block;
-	unsigned int rank = zcoll_comm_rank(comm);
-
-	memset(buffers->in, 0xa5, whole + GUARD);
-	memset(buffers->out, 0xa5, whole + GUARD);
-	if (in_place && call->collective == ZCOLL_ALLGATHER)
-		in += rank * block;
-	if (in_place && call->collective == ZCOLL_REDUCE_SCATTER)
-		out += rank * block;
-	fill_bits(in, call->collective == ZCOLL_REDUCE_SCATTER ? whole : block, rank,
-		  zcoll_dtype_size(call->dtype));
-	call->send = in;
-	call->recv = out;
-}
-
-static const struct buffers *mine(const struct zcoll_comm *comm, enum memory memory)
-{
-	bool heap = memory == ALLOCATED || (memory == MIXED && zcoll_comm_rank(comm) % 2);
-
-	return heap ? &allocated : &plain;
-}
-
-/* The call is done twice, by a request and as it is, and leaves the same bytes everywhere */
-static void same_as_kernel(struct zcoll_comm *comm, struct zcoll_call *call, enum memory memory,
-			   bool in_place)
-{
-	size_t block = call->count * zcoll_dtype_size(call->dtype);
-	size_t bytes = (in_blocks() ? zcoll_comm_size(comm) * block : block) + GUARD;
-	const struct buffers *buffers = mine(comm, memory);
-	struct zcoll_req *req;
-	int ret;
-
-	place(comm, call, &kernels, block, in_place);
-	ret = zcoll_icall(comm, call, &req);
-	expect(ret ? ret : zcoll_wait(req, ZCOLL_WAIT_FOREVER), 0);
-	place(comm, call, buffers, block, in_place);
-	expect(zcoll_call(comm, call), 0);
-	if (!memcmp(kernels.in, buffers->in, bytes) && !memcmp(kernels.out, buffers->out, bytes))
-		return;
-	printf("# %llu of %s by %s, %s, memory %d: not what the kernel gives\n",
-	       (unsigned long long)call->count, zcoll_dtype_name(call->dtype),
-	       call->op ? zcoll_op_name(call->op) : "nothing",
-	       in_place ? "in place" : "not in place", memory);
-	expect(0, 1);
-}
-
-/* Types and operators by turns, so that each size sees some */
-static void choose_type(struct zcoll_comm *comm, struct zcoll_call *call, unsigned int turn)
-{
-	call->dtype = 1 + turn % (ZCOLL_NR_TYPES - 1);
-	call->op = call_reduces(collective) ? 1 + turn / 3 % (ZCOLL_NR_OPS - 1) : 0;
-	call->root = call_rooted(collective) ? turn % zcoll_comm_size(comm) : 0;
-}
-
-/* So many elements that they are @bytes, or a few more; blocks share the largest size */
-static uint64_t elements(struct zcoll_comm *comm, const struct zcoll_call *call, uint64_t bytes)
-{
-	size_t size = zcoll_dtype_size(call->dtype);
-
-	if (bytes == MAX_BYTES && in_blocks())
-		bytes /= zcoll_comm_size(comm);
-	return (bytes + size - 1) / size;
-}
-
-static void sizes(struct zcoll_comm *comm)
-{
-	static const uint64_t bytes[] = { 0, 1, 48, 49, 340, 1024, 1025, 4096, 16 << 10,
-					  64 << 10, (64 << 10) + 4, MAX_BYTES };
-	struct zcoll_call call = { .size = sizeof(call), .collective = collective };
-	unsigned int turn = 0;
-
-	if (!get_buffers(comm))
-		return;
-	for (size_t i = 0; i < sizeof(bytes) / sizeof(*bytes); i++)
-		for (int memory = 0; memory < NR_MEMORIES; memory++) {
-			choose_type(comm, &call, turn++);
-			call.count = elements(comm, &call, bytes[i]);
-			same_as_kernel(comm, &call, memory, (i + memory) % 2);
-		}
-}
-
-static void types_and_operators(struct zcoll_comm *comm)
-{
-	struct zcoll_call call = { .size = sizeof(call), .collective = collective };
-
-	if (!get_buffers(comm))
-		return;
-	for (call.dtype = 1; call.dtype < ZCOLL_NR_TYPES; call.dtype++)
-		for (call.op = 1; call.op < ZCOLL_NR_OPS; call.op++) {
-			call.count = 5;
-			same_as_kernel(comm, &call, PLAIN, false);
-			call.count = 101;
-			same_as_kernel(comm, &call, PLAIN, true);
-			call.count = 2049;
-			same_as_kernel(comm, &call, ALLOCATED, false);
-		}
 }
 
 /* ------------------------------------------------------------------------- meeting */
@@ -569,8 +429,6 @@ static void collectives_differ(struct zcoll_comm *comm)
 	expect_text(error_of(comm), "collective");
 }
 
-/* ------------------------------------------------------------------------- memory */
-
 /* Does a line of this rank have @payload? */
 static bool line_has(struct zcoll_comm *comm, const int32_t *payload, size_t bytes)
 {
@@ -624,140 +482,7 @@ static void larger_than_any_heap(struct zcoll_comm *comm)
 	expect(sum(comm, heap, 1 << 12), 0);
 }
 
-static bool all_bytes_are(const char *p, size_t len, char byte)
-{
-	for (size_t i = 0; i < len; i++)
-		if (p[i] != byte)
-			return false;
-	return true;
-}
-
-static void allocations(struct zcoll_comm *comm)
-{
-	static const size_t lens[] = { 1, 4095, 4096, 4097, 100000, (2 << 20) - 1, 2 << 20,
-				       (2 << 20) + 1, 5 << 20 };
-	enum { NR = sizeof(lens) / sizeof(*lens) };
-	char *p[NR];
-
-	for (int turn = 0; turn < 3; turn++) {
-		for (int i = 0; i < NR; i++) {
-			p[i] = zcoll_alloc(comm, lens[i]);
-			expect(!!p[i], 1);
-			if (!p[i])
-				return;
-			expect((uintptr_t)p[i] % (lens[i] < 2 << 20 ? 4096 : 2 << 20), 0);
-			expect(all_bytes_are(p[i], lens[i], 0), 1);
-			memset(p[i], i + 1, lens[i]);
-		}
-		for (int i = 0; i < NR; i++)
-			expect(all_bytes_are(p[i], lens[i], i + 1), 1);
-		/* In another order each time */
-		for (int i = 0; i < NR; i++)
-			expect(zcoll_free(comm, p[(i * (turn + 1) + turn) % NR]),
-			       turn == 2 && i > 2 ? -ENOENT : 0);
-		for (int i = 0; turn == 2 && i < NR; i++)
-			zcoll_free(comm, p[i]);
-	}
-	expect(zcoll_free(comm, p[0]), -ENOENT);
-}
-
-static void addresses_are_used_again(struct zcoll_comm *comm)
-{
-	char *keep = zcoll_alloc(comm, 4096), *first = zcoll_alloc(comm, 1 << 16), *p;
-
-	expect(keep && first, 1);
-	expect(zcoll_free(comm, first), 0);
-	for (int i = 0; i < 100; i++) {
-		p = zcoll_alloc(comm, 1 << 16);
-		expect(p == first, 1);
-		expect(zcoll_free(comm, p), 0);
-	}
-}
-
-static void freed_pages_are_given_back(struct zcoll_comm *comm)
-{
-	const size_t len = 1 << 20;
-	unsigned char core[256];
-	char *p = zcoll_alloc(comm, len);
-
-	expect(!!p, 1);
-	memset(p, 1, len);
-	expect(mincore(p, len, core), 0);
-	expect(core[0] & core[255] & 1, 1);
-	expect(zcoll_free(comm, p), 0);
-	if (!mincore(p, len, core))
-		for (size_t i = 0; i < sizeof(core); i++)
-			expect(core[i] & 1, 0);
-}
-
-/* Of the whole machine, kB */
-static long shmem_kb(void)
-{
-	char line[128];
-	long kb = -1;
-	FILE *f = fopen("/proc/meminfo", "r");
-
-	while (f && fgets(line, sizeof(line), f) && sscanf(line, "Shmem: %ld", &kb) != 1)
-		;
-	if (f)
-		fclose(f);
-	return kb;
-}
-
-static void memory_ends_with_the_communicator(const struct zcoll_attr *attr)
-{
-	const long kb = 32 << 10;
-	long before = shmem_kb(), during;
-	struct zcoll_comm *comm;
-	char *p;
-
-	expect(zcoll_comm_create(&comm, attr), 0);
-	p = zcoll_alloc(comm, kb << 10);
-	expect(!!p, 1);
-	memset(p, 1, kb << 10);
-	during = shmem_kb();
-	expect(during - before >= kb / 2, 1);
-	if (during - before < kb / 2)
-		printf("# %ld kB of shared memory before, %ld kB when allocated\n", before, during);
-	expect(zcoll_comm_free(comm), 0);
-	for (int i = 0; i < 100 && shmem_kb() - before > kb / 4; i++)
-		sleep_ms(20);
-	expect(shmem_kb() - before <= kb / 4, 1);
-}
-
-static void child_reads(struct zcoll_comm *comm)
-{
-	int32_t *x = zcoll_alloc(comm, 1 << 14), small = 1;
-	int status;
-	pid_t pid;
-
-	expect(!!x, 1);
-	x[100] = 42;
-	pid = fork();
-	if (!pid)
-		_exit(x[100] != 42 || sum(comm, &small, 1) != -EPERM || zcoll_comm_free(comm));
-	waitpid(pid, &status, 0);
-	expect(status, 0);
-	expect(x[100], 42);
-	expect(sum(comm, &small, 1), 0);
-	expect(small, zcoll_comm_size(comm));
-}
-
 /* --------------------------------------------------------------------------- main */
-
-static void test_results(void)
-{
-	for (unsigned int n = 1; n <= MAX_RANKS; n++)
-		for (collective = ZCOLL_ALLREDUCE; collective < ZCOLL_BARRIER; collective++)
-			ok(run_ranks(&RANKS(n), sizes),
-			   "%s of %u ranks: as the kernel, at all sizes",
-			   zcoll_collective_name(collective), n);
-	for (collective = ZCOLL_ALLREDUCE; collective < ZCOLL_BARRIER; collective++)
-		if (call_reduces(collective))
-			ok(run_ranks(&RANKS(3), types_and_operators),
-			   "%s: as the kernel, all types and operators",
-			   zcoll_collective_name(collective));
-}
 
 static void test_failures(const char *where)
 {
@@ -802,13 +527,5 @@ int main(void)
 	ok(run_ranks(&RANKS(2), sizes_differ), "8 bytes and 1 MiB do not meet");
 	ok(told[0][0] && !strcmp(told[0], told[1]), "and all ranks are told the same");
 	ok(run_ranks(&RANKS(3), collectives_differ), "small operations that differ do not meet");
-
-	ok(run_ranks(&RANKS(1), allocations), "allocations: zeroes, alignment, no overlap");
-	ok(run_ranks(&RANKS(2), addresses_are_used_again), "freed addresses are used again");
-	ok(run_ranks(&RANKS(2), freed_pages_are_given_back), "freed pages are given back");
-	ok(run_attrs(&RANKS(1), memory_ends_with_the_communicator),
-	   "memory ends with the communicator");
-	ok(run_ranks(&RANKS(2), child_reads), "a forked child may read allocated memory");
-	test_results();
 	return tap_end();
 }

@@ -21,7 +21,7 @@ compile() {
 	echo "ok $n - $header compiles as $name"
 }
 
-for header in zcoll.h linux/zcoll.h; do
+for header in zcoll.h zcoll_comm.h zcoll_plan.h linux/zcoll.h; do
 	compile "C11" "${CC:-gcc}" -x c -std=c11 -pedantic
 	compile "C99" "${CC:-gcc}" -x c -std=c99 -pedantic
 	compile "C++11" "${CXX:-g++}" -x c++ -std=c++11

@@ -20,7 +20,7 @@ same() {
 	[ "$2" = "$3" ] || printf '%s\n-- and should be\n%s\n' "$3" "$2" | sed 's/^/# /'
 }
 
-declared=$(grep -hEo '^[a-z].*\bzcoll_[a-z_]+\(' "$top/include/zcoll.h" "$top/include/zcoll_plan.h" |
+declared=$(grep -hEo '^[a-z].*\bzcoll_[a-z_]+\(' "$top"/include/*.h |
 	   grep -Eo 'zcoll_[a-z_]+\($' | tr -d '(' | sort)
 exported=$(nm -D --defined-only "$lib/libzcoll.so" | awk '$2 == "T" { print $3 }' | sort)
 data=$(nm -D --defined-only "$lib/libzcoll.so" | awk '$2 !~ /[TA]/ { print $3 }')

@@ -71,7 +71,9 @@ selftests: $(UNIT_B)/plan_json_test
 # The engine: all nodes in one process, and one engine with peers that lie. Built from the
 # sources, with sanitizers.
 
-ENGINE_TESTS := $(UNIT_B)/engine_test $(UNIT_B)/engine_rules_test
+SOLO_TESTS := $(UNIT_B)/engine_rules_test $(UNIT_B)/engine_failure_test
+ENGINE_TESTS := $(UNIT_B)/engine_test $(SOLO_TESTS)
+$(SOLO_TESTS): selftests/unit/engine_solo.c
 $(UNIT_B)/engine_test: $(ENGINE_HOST) $(B)/lib/libzcoll.a
 $(UNIT_B)/engine_test: LDLIBS := -lm
 
