@@ -111,12 +111,3 @@ int session_failed(struct zcoll_comm *comm, const char *what, int err)
 		return failed("%s: %s", what, strerror(-err));
 	return failed("%s: %s", what, without_rank(text, zcoll_comm_rank(comm)));
 }
-
-int session_gather(struct zcoll_comm *comm, uint64_t value, uint64_t *all)
-{
-	unsigned int n = zcoll_comm_size(comm);
-
-	memset(all, 0, n * sizeof(*all));
-	all[zcoll_comm_rank(comm)] = value;
-	return zcoll_allreduce(comm, all, all, n, ZCOLL_UINT64, ZCOLL_SUM);
-}

@@ -42,7 +42,4 @@ int device_failed(int err);
  */
 int session_failed(struct zcoll_comm *comm, const char *what, int err);
 
-/* Gathers one value of every rank into all[size], the same on all ranks */
-int session_gather(struct zcoll_comm *comm, uint64_t value, uint64_t *all);
-
 #endif /* ZCOLL_SESSION_H */

@@ -220,7 +220,6 @@ void zc_net_tell(struct zc_net *net, const struct zc_action *action);
 void zc_net_shut(struct zc_net *net);
 void zc_net_call(struct zc_net *net, struct zc_op *op);
 struct zc_post *zc_message_new(struct zc_net *net, u32 node, u8 type, u32 length);
-void zc_messages_free(struct zc_net *net);
 
 /* ---- user.c ---- */
 

@@ -273,10 +273,7 @@ static void deeds(struct host *h)
 		if (deed->what == DEED_KILL) {
 			kill_node(h, deed->node);
 		} else if (!n->dead && !n->left) {
-			if (deed->what == DEED_ABORT)
-				zc_engine_abort(n->engine, -ECANCELED);
-			else
-				zc_engine_message(n->engine, deed->from, &deed->msg);
+			zc_engine_abort(n->engine, -ECANCELED);
 			host_push(h, 1, EV_DRAIN, deed->node, 0, NULL);
 		}
 	}
@@ -567,14 +564,9 @@ u64 host_add(struct host *h, const struct host_op *op)
 	return seq;
 }
 
-static struct deed *deed(struct host *h, u32 node, u64 when, int what)
+static void deed(struct host *h, u32 node, u64 when, int what)
 {
-	struct deed *d = &h->deeds[h->ndeeds++];
-
-	d->when = when;
-	d->node = node;
-	d->what = what;
-	return d;
+	h->deeds[h->ndeeds++] = (struct deed){ .when = when, .node = node, .what = what };
 }
 
 void host_kill(struct host *h, u32 node, u64 when)
@@ -585,19 +577,6 @@ void host_kill(struct host *h, u32 node, u64 when)
 void host_abort(struct host *h, u32 node, u64 when)
 {
 	deed(h, node, when, DEED_ABORT);
-}
-
-void host_inject(struct host *h, u32 node, u32 from, const struct zc_msg *msg, u64 when)
-{
-	struct deed *d = deed(h, node, when, DEED_INJECT);
-
-	d->from = from;
-	d->msg = *msg;
-}
-
-int host_status(const struct host *h, u32 node, u64 seq)
-{
-	return h->nodes[node].ops[seq].status;
 }
 
 u64 host_steps(const struct host *h)

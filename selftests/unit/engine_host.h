@@ -87,8 +87,6 @@ struct host_op {
 	u64 deadline;
 };
 
-#define HOST_PENDING 1	/* host_status(): no verdict */
-
 struct host;
 
 /* Engines as @params say, for at most @max_ops operations */
@@ -98,16 +96,12 @@ void host_free(struct host *host);
 /* One more operation for all nodes to submit; before host_run(). Its number. */
 u64 host_add(struct host *host, const struct host_op *op);
 
-/* At step @when of the run: a node dies; a node aborts; a node gets a message */
+/* At step @when of the run: a node dies; a node aborts */
 void host_kill(struct host *host, u32 node, u64 when);
 void host_abort(struct host *host, u32 node, u64 when);
-void host_inject(struct host *host, u32 node, u32 from, const struct zc_msg *msg, u64 when);
 
 /* Run to the end. Return: NULL, or the fault, which stays until host_free(). */
 const char *host_run(struct host *host);
-
-/* Verdict of an operation at a node, also where it was refused; or HOST_PENDING */
-int host_status(const struct host *host, u32 node, u64 seq);
 
 /* Steps of the run so far: events and actions */
 u64 host_steps(const struct host *host);

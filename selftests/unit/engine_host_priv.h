@@ -47,9 +47,7 @@ struct event {
 struct deed {
 	u64 when;
 	u32 node;
-	enum { DEED_KILL, DEED_ABORT, DEED_INJECT } what;
-	u32 from;
-	struct zc_msg msg;
+	enum { DEED_KILL, DEED_ABORT } what;
 };
 
 /* Leave to send that a node has been given, for one step of one operation */
@@ -57,6 +55,8 @@ struct leave {
 	u64 below;
 	u8 *open;
 };
+
+#define HOST_PENDING	1	/* node_op.status: no verdict yet */
 
 struct node_op {
 	struct mem *mem;
