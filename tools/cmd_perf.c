@@ -43,7 +43,7 @@ static const char help[] =
 "  -z, --blocking 0|1      a barrier after each iteration, timed as well (0)\n"
 "  -a, --average 0|1|2|3   time of rank 0, or mean, least or most of all ranks (1)\n"
 "  -R, --rotate SIZE       rotate through buffers of this size, to defeat caches\n"
-"      --unregistered      plain memory, pinned by the kernel for each operation\n"
+"      --unregistered      plain memory, which is not registered\n"
 "      --deadline T        give up when an operation, or joining, takes longer (10m;\n"
 "                          0: never)\n"
 "      --fabric F          what connects nodes: rdma, rdma:RAIL,... or loop\n"
