@@ -16,6 +16,7 @@ import time
 COST_RANKS = (1, 2)     # by one alone: the call itself, and SQPOLL on 2 CPUs
 OVERLAP_RANKS = 2
 EPOCHS = "5"
+DELAYS_MS = (0, 1, 5)   # of each packet between nodes
 EPOCH = re.compile(r"an epoch \(median\): ([0-9.]+) ms with overlap, ([0-9.]+) ms without")
 PICTURES = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                         "../../tools/examples/data/digits.csv")
@@ -52,18 +53,26 @@ class Asides:
                     open(os.path.join(self.opt.out, file), "w", encoding="utf-8") as to:
                 to.write(f.read())
 
-    def digits(self):
-        said = self.start("digits", OVERLAP_RANKS, f"{self.opt.build}/tools/digits",
+    def digits(self, ranks, delay_ms):
+        said = self.start(f"digits, packets {delay_ms} ms later", ranks,
+                          f"{self.opt.build}/tools/digits",
                           "--layers", "3", "--hidden", self.opt.hidden, "--overlap", "1",
                           "--epochs", EPOCHS, PICTURES)
         times = EPOCH.search(said or "")
         if times:
-            self.fact("digits", OVERLAP_RANKS, self.opt.hidden, *times.groups())
+            self.fact("digits", ranks, self.opt.hidden, *times.groups(), delay_ms)
 
-    def run(self):
+    def between_nodes(self):
+        """Where packets take their time, and not only the CPU's."""
+        for delay in DELAYS_MS:
+            for node in range(self.opt.nodes):
+                subprocess.run(["vm-rsh", f"node{node}", f"fault delay {delay}"], check=True)
+            self.digits(self.opt.nodes, delay)
+
+    def on_one_node(self):
         for ranks in COST_RANKS:
             self.perf(f"cost-{ranks}.json", ranks, "--cost", "-n", "100")
         # -a 3: the slowest rank's figures
         self.perf("overlap.json", OVERLAP_RANKS, "--overlap", "-b", "1M", "-e", "16M", "-f", "4",
                   "-n", "40", "-a", "3")
-        self.digits()
+        self.digits(OVERLAP_RANKS, 0)

@@ -4,10 +4,10 @@
 # Built only for `make bench`, because they need two MPIs. And the test of the page.
 
 BENCH_B := $(B)/selftests/bench
-BENCH_PROGRAMS := $(addprefix $(BENCH_B)/,rank_zcoll rank_bound rank_openmpi rank_mpich \
-	rank_verbs rank_tcp)
-OBJS += $(addprefix $(BENCH_B)/,rank.o rank_zcoll.o rank_bound.o rank_openmpi.o rank_mpich.o \
-	wire.o wire_verbs.o wire_tcp.o)
+BENCH_PROGRAMS := $(addprefix $(BENCH_B)/,rank_zcoll rank_bound rank_call rank_openmpi \
+	rank_mpich rank_verbs rank_tcp)
+OBJS += $(addprefix $(BENCH_B)/,rank.o rank_zcoll.o rank_bound.o rank_call.o rank_openmpi.o \
+	rank_mpich.o wire.o wire_verbs.o wire_tcp.o)
 
 bench-programs: $(BENCH_PROGRAMS)
 
@@ -17,6 +17,8 @@ $(BENCH_B)/rank_zcoll: LDLIBS = $(LIB_LIBS)
 $(BENCH_B)/rank_bound: $(BENCH_B)/rank.o $(BENCH_B)/rank_bound.o $(B)/engine/libzcengine.a
 $(BENCH_B)/rank_bound: LDLIBS = -pthread
 $(BENCH_B)/rank_bound.o: override CPPFLAGS += -Ikmod/engine
+
+$(BENCH_B)/rank_call: $(BENCH_B)/rank.o $(BENCH_B)/rank_call.o
 
 # An MPI is known by its compiler; rank_mpi.c is the same for both
 $(BENCH_B)/rank_openmpi.o $(BENCH_B)/rank_openmpi: CC = mpicc.openmpi

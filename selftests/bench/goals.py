@@ -129,6 +129,13 @@ def speed_goals(samples, translated):
     return out
 
 
+def step_name(size, mode, row, twice):
+    """The bound has steps, too, where data leaves a cache."""
+    bound = row.one_pass() and twice.one_pass() and twice.one_pass() / row.one_pass()
+    return (f"{size_name(size)} to {size_name(2 * size)}, {mode}"
+            f"{f' (the one-pass bound: {bound:.2f})' if bound else ''}")
+
+
 def cliff_goals(samples):
     out = []
     for ranks in samples.ranks():
@@ -139,7 +146,7 @@ def cliff_goals(samples):
                 for size, row in rows.items():
                     twice = rows.get(2 * size)
                     if twice and row.has(ours) and twice.has(ours):
-                        cases.append(Case(f"{size_name(size)} to {size_name(2 * size)}, {mode}",
+                        cases.append(Case(step_name(size, mode, row, twice),
                                           twice.median(ours) / row.median(ours), CLIFF_GOAL,
                                           max(spread(row.ns[ours]), spread(twice.ns[ours]))))
             out.append(Goal("no cliff: time of twice the size, times that of the size: "

@@ -10,7 +10,6 @@
  *		one-pass all-reduce, without anything that makes it a service
  *	stream	the same with non-temporal stores, which win out of cache
  *	copy	memcpy() of as many bytes: the traffic without the arithmetic
- *	call	a system call that does nothing, for any size
  *
  * Any all-reduce moves at least this traffic, 2pS for p ranks and S bytes.
  */
@@ -23,7 +22,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "../unit/fold_isas.h"
@@ -138,15 +136,6 @@ static struct job *make_job(void)
 	return job;
 }
 
-static void null_call(struct back_end *be, const float *send, float *recv, size_t count)
-{
-	(void)be;
-	(void)send;
-	(void)recv;
-	(void)count;
-	syscall(SYS_getppid);
-}
-
 static void bound_start(struct back_end *be, struct arena *arena, const char *arg)
 {
 	const struct zc_fold_isa *isas[MAX_ISAS];
@@ -160,10 +149,6 @@ static void bound_start(struct back_end *be, struct arena *arena, const char *ar
 	if (strcmp(kind, "copy"))
 		bd.fold = isas[fold_isas(isas) - 1]->fn[ZCOLL_FP32][ZCOLL_SUM];
 	bd.stream = !strcmp(kind, "stream");
-	if (!strcmp(kind, "call")) {
-		be->allreduce = null_call;
-		bd.ranks = 1;	/* so there is no helper */
-	}
 	be->rank = 0;
 	be->nranks = 1;
 	arena->len = arena->len / bd.ranks / 4096 * 4096;

@@ -104,7 +104,7 @@ class Samples:
         for ranks, size, mode, name, calls in self.facts["calls"]:
             key = int(ranks), int(size), mode
             if key in self.rows:
-                self.rows[key].calls[name] = int(calls)
+                self.rows[key].calls[name] = max(int(calls), self.rows[key].calls.get(name, 0))
 
     def fact(self, key, default=None):
         return self.facts[key][0][0] if self.facts[key] else default
