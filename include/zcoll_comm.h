@@ -151,7 +151,7 @@ void zcoll_key_derive(uint8_t key[16], const char *name);
  * Return: 0. -ENOENT: no launcher there. -EINVAL: one of its variables is missing
  * or has no sense, @attr->error names it and its value. -EOPNOTSUPP: the job
  * spans several nodes, and there is no exchange. -EPROTO: the PMIx server does not
- * answer as it should.
+ * answer as it should. -ETIMEDOUT: it does not answer at all, for @join_timeout_ns.
  */
 int zcoll_attr_from_env(struct zcoll_attr *attr);
 

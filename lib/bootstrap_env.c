@@ -384,8 +384,11 @@ static int get_job(struct zcoll_attr *attr, const struct launcher *l)
 static int from_launcher(struct zcoll_attr *attr, const struct launcher *l)
 {
 	unsigned int local = 0;
-	int ret = get_place(attr, l, &local);
+	int ret = get_time(attr, "ZCOLL_JOIN_TIMEOUT", ZCOLL_WAIT_FOREVER - 1,
+			   &attr->join_timeout_ns);
 
+	if (!ret)
+		ret = get_place(attr, l, &local);
 	if (!ret && getenv("ZCOLL_AGGREGATORS"))
 		ret = get_number(attr, "ZCOLL_AGGREGATORS", &attr->aggregators);
 	if (!ret)
@@ -396,9 +399,6 @@ static int from_launcher(struct zcoll_attr *attr, const struct launcher *l)
 		ret = get_job(attr, l);
 	if (!ret)
 		ret = get_time(attr, "ZCOLL_DEADLINE", ZCOLL_MAX_DEADLINE_NS, &attr->deadline_ns);
-	if (!ret)
-		ret = get_time(attr, "ZCOLL_JOIN_TIMEOUT", ZCOLL_WAIT_FOREVER - 1,
-			       &attr->join_timeout_ns);
 	return ret;
 }
 

@@ -11,7 +11,7 @@ LIB_SRCS := bootstrap_env.c buffers.c call.c collectives.c command.c comm.c devi
 	$(patsubst %,mail/%.c,area call heap line pull) \
 	$(patsubst %,boot/%.c,caller exchange failure frame gather guest meet nodes place proof receive server turn wire) \
 	$(patsubst lib/%,%,$(wildcard lib/plan/*.c)) \
-	$(if $(LIB_PMIX),boot/pmix.c boot/pmix_calls.c boot/pmix_exchange.c,boot/nopmix.c)
+	$(if $(LIB_PMIX),boot/pmix.c boot/pmix_connect.c boot/pmix_calls.c boot/pmix_exchange.c,boot/nopmix.c)
 LIB_OBJS := $(LIB_SRCS:%.c=$(B)/lib/%.o)
 OBJS += $(LIB_OBJS)
 
@@ -25,7 +25,7 @@ LIB_PLAN_OBJS := $(patsubst %,$(B)/kmod/engine/%.o,plan plan_valid plan_check pl
 $(LIB_OBJS): override CFLAGS += -fPIC -fvisibility=hidden
 $(LIB_OBJS): override CPPFLAGS += -DZC_VERSION='"$(VERSION)"'
 $(B)/lib/names.o: Makefile
-$(patsubst %,$(B)/lib/boot/%.o,pmix pmix_calls pmix_exchange): override CPPFLAGS += -DZC_PMIX_LIB='"libpmix.so.2"' \
+$(patsubst %,$(B)/lib/boot/%.o,pmix pmix_connect pmix_calls pmix_exchange): override CPPFLAGS += -DZC_PMIX_LIB='"libpmix.so.2"' \
 	$(shell pkg-config --cflags pmix 2>/dev/null)
 
 lib: $(B)/lib/libzcoll.so $(B)/lib/libzcoll.a $(B)/lib/zcoll.pc ## build libzcoll

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR MIT
 /*
- * PMIx: connecting to the server, and the size of the job; see pmix.h.
+ * PMIx: loading its library, and the size of the job; see pmix.h.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -38,14 +38,11 @@ int zc_pmix_fail(const struct zcoll_attr *attr, const struct pmix *pmix, const c
 
 int zc_pmix_begin(struct pmix *pmix, const struct zcoll_attr *attr)
 {
-	pmix_status_t rc;
-
 	if (load(pmix))
 		return zc_text(attr->error, attr->error_len, -ENOENT,
 			       "PMIX_RANK is set, but " ZC_PMIX_LIB " cannot be loaded: %s",
 			       dlerror());
-	rc = pmix->init(&pmix->me, NULL, 0);
-	return rc == PMIX_SUCCESS ? 0 : zc_pmix_fail(attr, pmix, "cannot connect", rc);
+	return zc_pmix_connect(pmix, attr);
 }
 
 /* Ask for a number of processes of the job */

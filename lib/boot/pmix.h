@@ -35,6 +35,9 @@ int zc_pmix_begin(struct pmix *pmix, const struct zcoll_attr *attr);
 int zc_pmix_fail(const struct zcoll_attr *attr, const struct pmix *pmix, const char *what,
 		 pmix_status_t rc);
 
+/* pmix_connect.c */
+int zc_pmix_connect(struct pmix *pmix, const struct zcoll_attr *attr);
+
 /* Calls in flight, shared with their callbacks; the last of both sides frees it */
 struct calls {
 	pthread_mutex_t lock;

@@ -48,6 +48,21 @@ start "$openmpi" "Open MPI" "$show"
 start "$openmpi" "the PMIx server of Open MPI" \
 	env -u OMPI_COMM_WORLD_RANK -u OMPI_COMM_WORLD_SIZE "$show"
 
+# A server that never answers must not be waited for without bound: libpmix does
+n=$((n + 1))
+said=$(PMIX_RANK=0 PMIX_NAMESPACE=job ZCOLL_JOIN_TIMEOUT=300ms LD_LIBRARY_PATH=${show%/*}/silent \
+	timeout 20 "$show" 2>&1)
+case "$said" in
+*"no answer in 0.3 s"*)
+	echo "ok $n - a PMIx server that is silent" ;;
+*"built without PMIx"*)
+	echo "ok $n - a PMIx server that is silent # SKIP the library is built without PMIx" ;;
+*)
+	failed=1
+	echo "not ok $n - a PMIx server that is silent"
+	echo "$said" | sed 's/^/# /' ;;
+esac
+
 # several NAME WANT COMMAND: a test that the sorted output of COMMAND, four ranks, is WANT.
 # Ranks 0 and 1 are on one node, 2 and 3 on another; ports are shared with other jobs
 several() {
