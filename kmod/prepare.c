@@ -19,7 +19,7 @@
 
 static ulong stream_bytes;
 module_param(stream_bytes, ulong, 0644);
-MODULE_PARM_DESC(stream_bytes, "operations that read and write more than this many bytes in all, on one node and out of place, write past the caches; 0: the size of the largest cache");
+MODULE_PARM_DESC(stream_bytes, "operations that read and write so many bytes in all or more, on one node and out of place, write past the caches; 0: the size of the largest cache");
 
 static ulong chunk_bytes;
 module_param(chunk_bytes, ulong, 0644);
@@ -75,7 +75,7 @@ static void zc_place_loops(const struct zc_comm *comm, struct zc_op *op)
 	bytes = zc_place_chunk_bytes(comm, op);
 	op->chunk = op->piece * max(bytes / (op->piece * op->width), 1ULL);
 	stream = READ_ONCE(stream_bytes) ?: zc_isa_last_cache();
-	op->stream = !comm->net && !op->inplace && op->elements > stream / op->width;
+	op->stream = !comm->net && !op->inplace && op->elements >= stream / op->width;
 }
 
 /* Numbers of an operation on any node, also on one node alone */

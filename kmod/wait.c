@@ -19,7 +19,8 @@
 #include "net/net.h"
 #include "zcoll.h"
 
-static uint spin_us = 50;
+/* Longer than a sleeper needs to wake up, or one rank's sleep makes the other sleep, too */
+static uint spin_us = 500;
 module_param(spin_us, uint, 0644);
 MODULE_PARM_DESC(spin_us, "how long a blocking call polls for its result before it sleeps, on a CPU that nobody else wants");
 

@@ -17,9 +17,12 @@
 
 /* Longer than a sleeper needs to wake up, or one rank's sleep would make the other sleep, too */
 #define SPINS		20000
-/* Where ranks share a CPU: the line cannot come while this rank looks */
-#define SPINS_CROWDED	20
-#define YIELDS_CROWDED	30
+/*
+ * Where ranks share a CPU, the line may be of a rank that cannot run while this one looks; but
+ * if the others are on another CPU, a turn given away too early comes back for nothing
+ */
+#define SPINS_CROWDED	50
+#define YIELDS_CROWDED	8
 
 static void *map(const struct zcoll_comm *comm, uint64_t offset, size_t bytes, int prot)
 {
