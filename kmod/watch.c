@@ -119,7 +119,7 @@ static void zc_watch_expired(struct zc_comm *comm, const struct zc_op *op)
 {
 	struct zc_text text = {};
 
-	zc_text_add(&text, "%s %llu: deadline of rank %u (%llu us) passed; ",
+	zc_text_add(&text, "%s %llu: deadline of rank %u passed, %llu us after its submission; ",
 		    zc_collective_name(op->desc.collective), op->seq, op->deadline_rank,
 		    div_u64(op->deadline_ns, NSEC_PER_USEC));
 	if (op->state == ZC_OP_WAITING) {

@@ -32,14 +32,16 @@ static int submit(struct zcoll_comm *comm, const struct zcoll_call *call, struct
 /* On one node there is nothing left to fail before a number is drawn */
 static int call_here(struct zcoll_comm *comm, const struct zc_sides *sides)
 {
+	uint64_t seq, deadline_ns;
 	struct zcoll_cmd cmd;
-	uint64_t seq;
 	int ret;
 
 	ret = zc_seq_draw(comm, &seq);
-	if (ret || zc_mail_call(comm, sides, seq, &ret))
+	if (ret || zc_mail_call(comm, sides, seq, &ret, &deadline_ns))
 		return ret;
 	zc_cmd_make(comm, &cmd, sides);
+	if (deadline_ns)
+		cmd.deadline_ns = deadline_ns;
 	return submit(comm, sides->call, &cmd, seq);
 }
 

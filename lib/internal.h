@@ -224,7 +224,7 @@ void zc_ranges_free(struct zcoll_comm *comm);
 void zc_mail_open(struct zcoll_comm *comm);
 void zc_mail_close(struct zcoll_comm *comm);
 bool zc_mail_call(struct zcoll_comm *comm, const struct zc_sides *sides, uint64_t seq,
-		  int *result);
+		  int *result, uint64_t *deadline_ns);
 void zc_mail_announce(struct zcoll_comm *comm, const struct zcoll_call *call, uint64_t seq);
 bool zc_mail_line_free(struct zcoll_comm *comm, uint64_t seq);
 void zc_mail_ended(struct zcoll_comm *comm, uint64_t seq);

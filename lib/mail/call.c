@@ -246,11 +246,12 @@ static void count(struct zcoll_mailbox *own, unsigned int form)
  * @sides: the call, checked
  * @seq: its number
  * @result: output, if true is returned
+ * @deadline_ns: output, if false is returned: what is left of the deadline; 0: all of it
  *
  * Return: true: it has ended; false: it is to be submitted to the kernel.
  */
 bool zc_mail_call(struct zcoll_comm *comm, const struct zc_sides *sides, uint64_t seq,
-		  int *result)
+		  int *result, uint64_t *deadline_ns)
 {
 	struct zc_operands operands = { 0 };
 	struct zc_letter letter = {
@@ -268,6 +269,7 @@ bool zc_mail_call(struct zcoll_comm *comm, const struct zc_sides *sides, uint64_
 		zc_mail_write(comm, &letter, &operands, sizeof(operands));
 	if (letter.form == ZCOLL_FORM_COMMAND || zc_mail_await(comm, &letter) != ZC_LOOK_SAME) {
 		zc_seq_begin_undo(comm, seq);
+		*deadline_ns = zc_mail_left(&letter);
 		return false;
 	}
 	*result = 0;

@@ -168,6 +168,17 @@ static uint64_t time_left(struct zc_letter *letter)
 	return zc_left(letter->end);
 }
 
+/* What the kernel may take of the deadline after a wait here; 0: there was none worth a clock */
+uint64_t zc_mail_left(struct zc_letter *letter)
+{
+	uint64_t left;
+
+	if (!letter->deadline_ns || !letter->end)
+		return 0;
+	left = time_left(letter);
+	return left ? left : 1;
+}
+
 /* Sleep until the bell rings, or it is time to call the program's function */
 static void park(struct zcoll_comm *comm, struct zc_letter *letter, look_fn fn,
 		 struct patience *waited)

@@ -117,6 +117,7 @@ bool zc_mail_all_open(struct zc_mail *mail);
 void zc_mail_write(struct zcoll_comm *comm, struct zc_letter *letter, const void *payload,
 		   size_t len);
 enum zc_look zc_mail_await(struct zcoll_comm *comm, struct zc_letter *letter);
+uint64_t zc_mail_left(struct zc_letter *letter);
 bool zc_mail_slot_free(struct zc_mail *mail, uint64_t seq);
 void zc_mail_done(struct zcoll_comm *comm, uint64_t seq);
 bool zc_mail_await_done(struct zcoll_comm *comm, struct zc_letter *letter);

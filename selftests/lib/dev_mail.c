@@ -339,7 +339,7 @@ static uint64_t waits_for_bytes;
 
 static int32_t *ready(struct zcoll_comm *comm)
 {
-	int32_t *x = zcoll_alloc(comm, 1 << 16);
+	int32_t *x = zcoll_alloc(comm, 1 << 18);
 
 	expect(!!x, 1);
 	expect(zcoll_barrier(comm), 0);
@@ -368,6 +368,22 @@ static void deadline(struct zcoll_comm *comm)
 	expect_failure(comm, x, -ETIMEDOUT, "missing: 2");
 	/* The deadline of who called first counts, which need not be this one */
 	expect(now_ms() - before >= 200, 1);
+}
+
+/* Rank 0 waits for lines first, and then in the kernel, where rank 1's memory sends them all */
+static void one_deadline(struct zcoll_comm *comm)
+{
+	const uint64_t deadline_ms = 2000, count = 1 << 16;
+	unsigned int rank = zcoll_comm_rank(comm);
+	static int32_t plain[1 << 16];
+	int32_t *x = ready(comm);
+	uint64_t before = now_ms();
+
+	sleep_ms(rank * deadline_ms * 3 / 4);
+	expect(sum(comm, rank == 1 ? plain : x, count), -ETIMEDOUT);
+	expect_text(error_of(comm), "missing: 2");
+	if (!rank)
+		expect(now_ms() - before < deadline_ms * 3 / 2, 1);
 }
 
 static void dies(struct zcoll_comm *comm)
@@ -497,6 +513,8 @@ static void test_failures(const char *where)
 
 int main(void)
 {
+	struct ranks late = RANKS(3);
+
 	need_device();
 	told = mmap(NULL, MAX_RANKS * sizeof(*told), PROT_READ | PROT_WRITE,
 		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -520,6 +538,8 @@ int main(void)
 	test_failures("for mail");
 	waits_for_bytes = 1 << 15;
 	test_failures("in heaps");
+	late.deadline_ns = 2000 * MS;
+	ok(run_ranks(&late, one_deadline), "one deadline holds for the wait for lines and the kernel's");
 	ok(run_ranks(&RANKS(3), call_after_a_failure),
 	   "a call after a failure changes no line that others may be reading");
 	ok(run_ranks(&RANKS(2), larger_than_any_heap), "operands larger than any heap");
