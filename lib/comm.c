@@ -109,6 +109,7 @@ static struct zcoll_comm *comm_new(const struct zcoll_attr *attr, const struct z
 	comm->types = info->types;
 	comm->ops = info->ops;
 	comm->has_mailbox = settings->mailbox && info->features & ZCOLL_FEAT_MAILBOX;
+	comm->mail_bytes = settings->mail_bytes;
 	pthread_rwlock_init(&comm->ranges_lock, NULL);
 	pthread_mutex_init(&comm->seq_lock, NULL);
 	pthread_mutex_init(&comm->ring_lock, NULL);

@@ -107,6 +107,7 @@ struct zcoll_comm {
 	const uint32_t *owner;	/* a page that fork() wipes, see zc_is_owner() */
 
 	bool has_mailbox;	/* the module knows them, and they are wanted */
+	uint32_t mail_bytes;	/* of the whole up to which they are wanted */
 	struct zc_mail *mail;	/* mailboxes, or NULL */
 
 	_Atomic uint64_t next;	/* the sequence number to be drawn next */
@@ -142,9 +143,13 @@ struct zcoll_comm {
 int zc_device_open(const char *device, struct zcoll_info *info, char *text, size_t len);
 int zc_ioctl(int fd, unsigned long cmd, void *arg);
 
+/* What a mailbox has room for; copies of so much are less work than a call of the kernel */
+#define ZC_MAIL_BYTES	(64U << 10)
+
 /* settings.c */
 struct zc_settings {
 	bool mailbox;		/* ZCOLL_MAILBOX */
+	uint32_t mail_bytes;	/* ZCOLL_MAIL_BYTES */
 };
 
 int zc_setting(const char *name, const char *const words[], int otherwise, char *text, size_t len);

@@ -5,6 +5,7 @@
  * wrong value is told at once, and on all ranks. But for devices, rails and interfaces, which must
  * be there only where they are used; and for what zcoll_attr_from_env() reads, which checks it.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,6 +69,22 @@ static int check_fabric(const struct zcoll_attr *attr)
 		       attr->fabric ? "fabric " : "ZCOLL_FABRIC=", fabric);
 }
 
+/* Where copies begin to be more work than a call of the kernel depends on the machine */
+static int get_mail_bytes(struct zc_settings *settings, const struct zcoll_attr *attr)
+{
+	const char *value = zc_env("ZCOLL_MAIL_BYTES");
+	unsigned long n = ZC_MAIL_BYTES;
+	char *end = "";
+
+	if (value)
+		n = strtoul(value, &end, 10);
+	if ((value && !isdigit((unsigned char)*value)) || *end || n > ZC_MAIL_BYTES)
+		return zc_text(attr->error, attr->error_len, -EINVAL,
+			       "ZCOLL_MAIL_BYTES=%.80s: must be 0 to %u", value, ZC_MAIL_BYTES);
+	settings->mail_bytes = n;
+	return 0;
+}
+
 /* Callers that let the ranks meet have no store */
 static int check_store(const struct zcoll_attr *attr)
 {
@@ -97,7 +114,9 @@ int zc_settings_get(struct zc_settings *settings, const struct zcoll_attr *attr)
 	if (ret < 0)
 		return ret;
 	settings->mailbox = ret;
-	ret = check_fabric(attr);
+	ret = get_mail_bytes(settings, attr);
+	if (!ret)
+		ret = check_fabric(attr);
 	if (!ret)
 		ret = check_store(attr);
 	return ret ? ret : check_plans(attr);

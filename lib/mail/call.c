@@ -21,9 +21,7 @@
 #define COPY_BYTES	1024
 /* The same where ranks share CPUs, and a wait is a turn of the others */
 #define COPY_BYTES_CROWDED	8192
-/* Bytes of the whole up to which they are less work than a call of the kernel */
-#define MAIL_BYTES	(64UL << 10)
-/* Of all ranks' inputs together, which each rank reads */
+/* Bytes of all ranks' inputs together, which each rank reads, up to which mail is less work */
 #define MAIL_ALL_BYTES	(128UL << 10)
 /*
  * Of all inputs and outputs, from which on results go past the caches: 1.5 to 1.9 times as
@@ -100,7 +98,7 @@ static unsigned int choose(struct zcoll_comm *comm, const struct zc_sides *sides
 		return ZCOLL_FORM_COMMAND;
 	if (sides->all > copy_bytes(comm->mail) && in_heap(comm, sides, operands))
 		return ZCOLL_FORM_HEAP;
-	if (sides->all <= MAIL_BYTES && sides->all * comm->nranks <= MAIL_ALL_BYTES &&
+	if (sides->all <= comm->mail_bytes && sides->all * comm->nranks <= MAIL_ALL_BYTES &&
 	    (sides->in.len <= ZCOLL_LINE_PAYLOAD || zc_mail_slot_free(comm->mail, seq)))
 		return ZCOLL_FORM_MAIL;
 	return ZCOLL_FORM_COMMAND;

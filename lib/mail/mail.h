@@ -25,8 +25,7 @@
 
 /* Of a mailbox: inputs that do not fit a line, by operation */
 #define ZC_MAIL_SLOTS		8
-#define ZC_MAIL_SLOT_BYTES	(64UL << 10)
-#define ZC_MAIL_SLOT_AT(seq)	(ZC_MAIL_SLOT_BYTES * (1 + (seq) % ZC_MAIL_SLOTS))
+#define ZC_MAIL_SLOT_AT(seq)	((uint64_t)ZC_MAIL_BYTES * (1 + (seq) % ZC_MAIL_SLOTS))
 
 /* Of a mailbox: what a rank has done of an operation in the heaps, as a stamp */
 #define ZC_MAIL_DONE_AT(seq)	(8192 + (seq) % ZCOLL_LINES * 64)

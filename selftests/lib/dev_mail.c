@@ -55,6 +55,26 @@ static void by_mail(struct zcoll_comm *comm)
 	expect(after.ops_done, before.ops_done);
 }
 
+/* With $ZCOLL_MAIL_BYTES=512 */
+static void larger_than_mail(struct zcoll_comm *comm)
+{
+	struct zcoll_stats before, after;
+	int32_t x[129] = { 0 };
+
+	expect(zcoll_barrier(comm), 0);
+	before = ways(comm);
+	for (int i = 0; i < 10; i++) {
+		x[0] = 1;
+		expect(sum(comm, x, 128), 0);
+		x[0] = 1;
+		expect(sum(comm, x, 129), 0);
+		expect(x[0], zcoll_comm_size(comm));
+	}
+	after = ways(comm);
+	expect(after.ops_mailbox - before.ops_mailbox, 10);
+	expect(after.ops_done - before.ops_done, 10);
+}
+
 static void by_heap(struct zcoll_comm *comm)
 {
 	int32_t *x = zcoll_alloc(comm, 64 << 10);
@@ -525,6 +545,9 @@ int main(void)
 	setenv("ZCOLL_MAILBOX", "0", 1);
 	ok(run_ranks(&RANKS(2), by_kernel), "without mailboxes, all go to the kernel");
 	unsetenv("ZCOLL_MAILBOX");
+	setenv("ZCOLL_MAIL_BYTES", "512", 1);
+	ok(run_ranks(&RANKS(2), larger_than_mail), "what is larger than mail may be goes to the kernel");
+	unsetenv("ZCOLL_MAIL_BYTES");
 	ok(run_ranks(&RANKS(3), requests_meet_calls), "requests and blocking calls meet");
 	ok(run_attrs(&RANKS(3), without_mailbox),
 	   "a rank without mailbox meets those that have one");

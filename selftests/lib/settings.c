@@ -23,6 +23,10 @@ static const struct {
 	{ "ZCOLL_MAILBOX", "2", "ZCOLL_MAILBOX=2: must be 0 or 1" },
 	{ "ZCOLL_MAILBOX", "01", "ZCOLL_MAILBOX=01: must be 0 or 1" },
 	{ "ZCOLL_MAILBOX", " 1", "ZCOLL_MAILBOX= 1: must be 0 or 1" },
+	{ "ZCOLL_MAIL_BYTES", "64K", "ZCOLL_MAIL_BYTES=64K: must be 0 to 65536" },
+	{ "ZCOLL_MAIL_BYTES", "65537", "ZCOLL_MAIL_BYTES=65537: must be" },
+	{ "ZCOLL_MAIL_BYTES", "-1", "ZCOLL_MAIL_BYTES=-1: must be" },
+	{ "ZCOLL_MAIL_BYTES", "99999999999999999999", "ZCOLL_MAIL_BYTES=9999" },
 	{ "ZCOLL_FABRIC", "ib", "ZCOLL_FABRIC=ib: must be rdma, rdma:RAIL,... or loop" },
 	{ "ZCOLL_FABRIC", "rdm", "ZCOLL_FABRIC=rdm: must be" },
 	{ "ZCOLL_FABRIC", "rdmas:a", "ZCOLL_FABRIC=rdmas:a: must be" },
@@ -49,6 +53,7 @@ static const struct {
 	const char *name, *value;
 } good[] = {
 	{ "ZCOLL_MAILBOX", "0" }, { "ZCOLL_MAILBOX", "1" }, { "ZCOLL_MAILBOX", "" },
+	{ "ZCOLL_MAIL_BYTES", "0" }, { "ZCOLL_MAIL_BYTES", "65536" }, { "ZCOLL_MAIL_BYTES", "" },
 	{ "ZCOLL_FABRIC", "loop" }, { "ZCOLL_FABRIC", "loop:2" }, { "ZCOLL_FABRIC", "rdma" },
 	{ "ZCOLL_FABRIC", "rdma:a/1,b" }, { "ZCOLL_FABRIC", "" },
 	{ "ZCOLL_PORTS", "1000-1063" }, { "ZCOLL_PORTS", "" },
