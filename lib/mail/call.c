@@ -21,6 +21,11 @@
 #define COPY_BYTES	1024
 /* The same where ranks share CPUs, and a wait is a turn of the others */
 #define COPY_BYTES_CROWDED	8192
+/*
+ * Where ranks share CPUs, bytes of the whole up to which each makes its part, and waits for all
+ * others to get a turn. In the kernel, who has a turn does what is left of the work.
+ */
+#define HEAP_BYTES_CROWDED	(256UL << 10)
 /* Bytes of all ranks' inputs together, which each rank reads, up to which mail is less work */
 #define MAIL_ALL_BYTES	(128UL << 10)
 /*
@@ -91,12 +96,18 @@ static uint64_t copy_bytes(const struct zc_mail *mail)
 	return mail->crowded ? COPY_BYTES_CROWDED : COPY_BYTES;
 }
 
+/* Is it worth while to look whether operands are in heaps? */
+static bool heap_pays(const struct zc_mail *mail, uint64_t bytes)
+{
+	return bytes > copy_bytes(mail) && (!mail->crowded || bytes <= HEAP_BYTES_CROWDED);
+}
+
 static unsigned int choose(struct zcoll_comm *comm, const struct zc_sides *sides, uint64_t seq,
 			   struct zc_operands *operands)
 {
 	if (for_kernel(comm, sides->call))
 		return ZCOLL_FORM_COMMAND;
-	if (sides->all > copy_bytes(comm->mail) && in_heap(comm, sides, operands))
+	if (heap_pays(comm->mail, sides->all) && in_heap(comm, sides, operands))
 		return ZCOLL_FORM_HEAP;
 	if (sides->all <= comm->mail_bytes && sides->all * comm->nranks <= MAIL_ALL_BYTES &&
 	    (sides->in.len <= ZCOLL_LINE_PAYLOAD || zc_mail_slot_free(comm->mail, seq)))

@@ -95,6 +95,24 @@ static void by_heap(struct zcoll_comm *comm)
 	expect(after.ops_done, before.ops_done);
 }
 
+/* Where ranks take turns on CPUs, who has one is to do what is left, and only the kernel knows */
+static void large_heap(struct zcoll_comm *comm)
+{
+	bool crowded = sysconf(_SC_NPROCESSORS_ONLN) < (long)zcoll_comm_size(comm);
+	int32_t *x = zcoll_alloc(comm, 1 << 20);
+	struct zcoll_stats before, after;
+
+	expect(!!x, 1);
+	expect(zcoll_barrier(comm), 0);
+	before = ways(comm);
+	x[0] = 1;
+	expect(sum(comm, x, 1 << 18), 0);
+	expect(x[0], zcoll_comm_size(comm));
+	after = ways(comm);
+	expect(after.ops_heap - before.ops_heap, !crowded);
+	expect(after.ops_done - before.ops_done, crowded);
+}
+
 static void by_kernel(struct zcoll_comm *comm)
 {
 	int32_t *heap = zcoll_alloc(comm, 1 << 16), x;
@@ -542,6 +560,8 @@ int main(void)
 	ok(run_ranks(&RANKS(1), by_mail), "alone: by mail");
 	ok(run_ranks(&RANKS(3), by_mail), "small operations go by mail, all of them");
 	ok(run_ranks(&RANKS(3), by_heap), "operations on allocated memory go by heap");
+	ok(run_ranks(&RANKS(1), large_heap), "large ones, too");
+	ok(run_ranks(&RANKS(4), large_heap), "but where there are more ranks than CPUs");
 	setenv("ZCOLL_MAILBOX", "0", 1);
 	ok(run_ranks(&RANKS(2), by_kernel), "without mailboxes, all go to the kernel");
 	unsetenv("ZCOLL_MAILBOX");
