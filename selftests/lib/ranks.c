@@ -14,7 +14,7 @@
 #include "ranks.h"
 
 #define MAX_RANKS	64
-#define ALARM_S		25
+#define ALARM_S		60
 
 struct zcoll_attr rank_attr;
 static unsigned int failures;
