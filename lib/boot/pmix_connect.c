@@ -67,7 +67,7 @@ int zc_pmix_connect(struct pmix *pmix, const struct zcoll_attr *attr)
 	uint64_t most_ns = attr->join_timeout_ns ? attr->join_timeout_ns : ZCOLL_JOIN_TIMEOUT_NS;
 	struct connection *c = make(pmix);
 	struct calls *calls;
-	pmix_status_t rc;
+	pmix_status_t rc = PMIX_ERROR;
 	bool back;
 	int ret;
 
@@ -82,7 +82,8 @@ int zc_pmix_connect(struct pmix *pmix, const struct zcoll_attr *attr)
 		return zc_text(attr->error, attr->error_len, ret, "no thread for PMIx");
 	}
 	back = zc_calls_wait(calls, zc_after(most_ns));
-	rc = calls->rc;
+	if (back)
+		rc = calls->rc;
 	zc_calls_drop(calls);
 	if (!back)
 		return zc_text(attr->error, attr->error_len, -ETIMEDOUT,

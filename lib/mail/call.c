@@ -29,9 +29,9 @@
 /* Bytes of all ranks' inputs together, which each rank reads, up to which mail is less work */
 #define MAIL_ALL_BYTES	(128UL << 10)
 /*
- * Of all inputs and outputs, from which on results go past the caches: 1.5 to 1.9 times as
- * fast as into them already at just that size (2 ranks, 8 MiB). Not by sysconf(), which may tell the sum of
- * caches of which a core reaches one (320 MiB where the module finds 32).
+ * Of all inputs and outputs, from which on results go past the caches: 1.5 to 1.9 times as fast as
+ * into them already at just that size (2 ranks, 8 MiB). Not by sysconf(), which may tell the sum
+ * of caches of which a core reaches one (320 MiB where the module finds 32).
  */
 #define STREAM_BYTES	(32UL << 20)
 /* Elements of a part begin at a multiple of so many bytes */

@@ -6,6 +6,12 @@
 #include "engine_solo.h"
 #include "../lib/tap.h"
 
+/* The middle of a chain of three, which minds when it last heard of the others */
+static const struct zc_engine_config watchful = {
+	.node = 1, .nodes = 3, .window = 4, .steps = 24, .links = 2, .slots = 4,
+	.inflight = 4, .silence = 100, .timeout = 300,
+};
+
 static void test_abort(void)
 {
 	struct solo *s = solo_new(plan_chain(3, false), 1);
@@ -83,11 +89,7 @@ static void test_deadline(void)
 
 static void test_heartbeat(void)
 {
-	const struct zc_engine_config config = {
-		.node = 1, .nodes = 3, .window = 4, .steps = 24, .links = 2, .slots = 4,
-		.inflight = 4, .silence = 100, .timeout = 300,
-	};
-	struct solo *s = solo_config(plan_chain(3, false), &config);
+	struct solo *s = solo_config(plan_chain(3, false), &watchful);
 
 	submit(s, 0);
 	drain(s);
@@ -129,11 +131,7 @@ static void test_blame_of_messages(void)
 
 static void test_left(void)
 {
-	const struct zc_engine_config config = {
-		.node = 1, .nodes = 3, .window = 4, .steps = 24, .links = 2, .slots = 4,
-		.inflight = 4, .silence = 100, .timeout = 300,
-	};
-	struct solo *s = solo_config(plan_chain(3, false), &config);
+	struct solo *s = solo_config(plan_chain(3, false), &watchful);
 
 	submit(s, 0);
 	drain(s);
